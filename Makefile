@@ -1,0 +1,40 @@
+# laconic's commands. `make` lists them.
+SHELL := /bin/bash
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+INSTALLED := $(VENV)/.installed
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+
+.DEFAULT_GOAL := help
+.PHONY: help install test demo lint bench clean
+
+help:  ## List these commands
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
+
+install: $(INSTALLED)  ## Make .venv with laconic and all it is developed with
+
+# torch first: what is installed satisfies everything that asks for "torch" later.
+$(INSTALLED): pyproject.toml constraints.txt CMakeLists.txt $(wildcard native/*)
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(PIP) torch
+	$(PIP) --editable '.[dev]'
+	touch $@
+
+test: $(INSTALLED)  ## Run the tests
+	$(BIN)/python -m pytest
+
+demo: $(INSTALLED)  ## Run the main job: a table here, and pictures in demo/index.html
+	$(BIN)/laconic demo --out demo
+
+lint: $(INSTALLED)  ## Check format, style and types
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+bench: $(INSTALLED)  ## Measure the block codec again, and draw what was measured (about ten minutes)
+	$(BIN)/laconic bench blocks --out results/blocks.json
+	$(BIN)/laconic bench plot results/blocks.json --out results
+
+clean:  ## Remove everything that was built
+	rm -rf $(VENV) build dist demo src/laconic/backends/native/_core*.so

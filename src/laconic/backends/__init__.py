@@ -1,0 +1,1 @@
+"""Faster bodies for the operators of `laconic.ops`, and nothing else."""

@@ -1,0 +1,192 @@
+"""The one idea: a codec is a chain of stages.
+
+encode:  x --stage 0--> .. --stage n--> main        each stage may leave side parts beside
+decode:  main --stage n--> .. --stage 0--> x'       walks the specs of every boundary backwards
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from laconic import grammar
+from laconic.encoded import Encoded, Link, boundary_specs, part_specs, promised_parts
+from laconic.errors import CorruptData, SpecError
+from laconic.stage import Context, Kind, Parts, PartSpec, PartsSpec, Stage, TensorSpec
+
+
+@dataclass(frozen=True)
+class Codec:
+    """A chain of stages. Holds no state; equal if its stages are.
+
+    >>> dct = codec("dct:chop=4")
+    >>> enc = dct.encode(torch.ones(3, 64, 64))
+    >>> enc.parts["main"].shape
+    torch.Size([3, 32, 32])
+    >>> torch.allclose(decode(enc), torch.ones(3, 64, 64))
+    True
+    """
+
+    stages: tuple[Stage, ...]
+
+    def __post_init__(self) -> None:
+        if not self.stages:
+            raise SpecError("A codec needs at least one stage, such as 'dct:chop=4'")
+        grammar.check_order(self.stages)
+
+    def __str__(self) -> str:
+        return "|".join(str(stage) for stage in self.stages)
+
+    @property
+    def links(self) -> tuple[Link, ...]:
+        """The stages with the versions they write today."""
+        return tuple(Link(stage, stage.version) for stage in self.stages)
+
+    def out_spec(self, x: TensorSpec) -> tuple[PartsSpec, ...]:
+        """What each stage gives for such a tensor. Raises SpecError for what the codec cannot take."""
+        promised = []
+        for stage in self.stages:
+            if stage.kind is Kind.transform and x.numel == 0:
+                raise SpecError(f"{stage}: expected at least one element, got {x}")
+            promised.append(stage.out_spec(x))
+            x = promised[-1].main.tensor
+        return tuple(promised)
+
+    def empty(self, spec: TensorSpec, device: torch.device | str | None = None) -> Encoded:
+        """Room for what `encode` gives for such a tensor, to be reused as its `out=`."""
+        self.out_spec(spec)
+        promised = part_specs(self.links, spec, "Room cannot be made ahead: the result")
+        parts = {name: torch.empty(s.shape, dtype=s.dtype, device=device) for name, s in promised.items()}
+        return Encoded(self.links, boundary_specs(self.links, spec), parts)
+
+    def encode(self, x: Tensor, out: Encoded | None = None) -> Encoded:
+        """Compresses a tensor; into `out`, from `empty`, without allocating what is stored."""
+        check_tensor(x)
+        spec = TensorSpec.of(x)
+        self.out_spec(spec)
+        if out is not None:
+            self._check_out(out, spec, x.device)
+        context = Context(x)
+        specs, side, last = [spec], {}, len(self.stages) - 1
+        for i, stage in enumerate(self.stages):
+            room = None if out is None else _room(out, i, is_last=i == last)
+            parts = stage.encode(x, context, room)
+            x = parts.main
+            specs.append(TensorSpec.of(x))
+            side |= {f"{i}.{name}": part for name, part in parts.side.items()}
+        return out if out is not None else Encoded(self.links, tuple(specs), {"main": x, **side})
+
+    def roundtrip(self, x: Tensor) -> Tensor:
+        """What a receiver would see of x. Differentiable: quantisers pass gradients straight through."""
+        check_tensor(x)
+        self.out_spec(TensorSpec.of(x))
+        return _roundtrip(self.stages, x, Context(x))
+
+    def decode(self, enc: Encoded, out: Tensor | None = None) -> Tensor:
+        """`laconic.decode`, for what this very codec encoded."""
+        if tuple(link.stage for link in enc.chain) != self.stages:
+            raise SpecError(f"'{self}' cannot decode {enc!r}; laconic.decode can: what is encoded describes itself")
+        return decode(enc, out)
+
+    def _check_out(self, out: Encoded, spec: TensorSpec, device: torch.device) -> None:
+        if (out.chain, out.spec, out.device) != (self.links, spec, device):
+            raise SpecError(
+                f"out= has room for {out!r} on {out.device}; expected '{self}' of {spec} on {device}. "
+                "Make it with codec.empty(TensorSpec.of(x), x.device)"
+            )
+
+
+def codec(spec: str | Codec) -> Codec:
+    """The codec that a line of text describes.
+
+    >>> print(codec("dct:chop=4,block=8|affine:bits=8"))
+    dct:chop=4|affine
+    """
+    return spec if isinstance(spec, Codec) else Codec(grammar.parse(spec))
+
+
+def encode(x: Tensor, spec: str | Codec) -> Encoded:
+    """Compresses a tensor with the codec that `spec` names."""
+    return codec(spec).encode(x)
+
+
+def decode(enc: Encoded, out: Tensor | None = None) -> Tensor:
+    """The tensor that went in, as nearly as the codec kept it; into `out` when given."""
+    check_parts(enc)
+    if out is not None and (TensorSpec.of(out), out.device) != (enc.spec, enc.device):
+        raise SpecError(f"out= is {TensorSpec.of(out)} on {out.device}; expected {enc.spec} on {enc.device}")
+    x = enc.parts["main"]
+    for i, (stage, version) in reversed(list(enumerate(enc.chain))):
+        parts = Parts(x, _side(enc, i))
+        x = stage.decode(parts, enc.specs[i], version, out if i == 0 else None)
+    return x
+
+
+def check_tensor(x: Any) -> None:
+    if not isinstance(x, Tensor):
+        raise SpecError(f"expected a torch.Tensor, got {type(x).__name__}. Try torch.as_tensor(x)")
+    if x.device.type == "meta" or x.layout is not torch.strided:
+        raise SpecError(f"expected a dense tensor with data, got one on {x.device} with layout {x.layout}")
+
+
+def check_parts(enc: Encoded) -> None:
+    """Holds what is there against what the stages promise, before anything is allocated by its word."""
+    for i, link in enumerate(enc.chain):
+        promised = link.stage.out_spec(enc.specs[i]).main
+        _check_part(f"what '{link.stage}' gave", enc.specs[i + 1], promised)
+    for name, part in promised_parts(enc.chain, enc.specs).items():
+        found = enc.parts.get(name)
+        _check_part(f"part '{name}'", None if found is None else TensorSpec.of(found), part)
+    _check_part("part 'main'", TensorSpec.of(enc.parts["main"]), PartSpec(enc.specs[-1]))
+
+
+def _check_part(name: str, found: TensorSpec | None, expected: PartSpec) -> None:
+    fits = found == expected.tensor
+    if not expected.exact:
+        fits = found is not None and found.dtype == expected.tensor.dtype and found.numel <= expected.tensor.numel
+    if not fits:
+        raise CorruptData(f"{name}: expected {expected.tensor}, found {found or 'nothing'}")
+
+
+def _side(enc: Encoded, i: int) -> dict[str, Tensor]:
+    prefix = f"{i}."
+    return {name.removeprefix(prefix): part for name, part in enc.parts.items() if name.startswith(prefix)}
+
+
+def _room(out: Encoded, i: int, is_last: bool) -> Parts | None:
+    """Where stage i may write: its parts of `out`. What a later stage will read is its own affair."""
+    return Parts(out.parts["main"], _side(out, i)) if is_last else None
+
+
+def _roundtrip(stages: Sequence[Stage], x: Tensor, context: Context) -> Tensor:
+    if not stages:
+        return x
+    first, rest = stages[0], stages[1:]
+    if first.kind is not Kind.transform:
+        return _StraightThrough.apply(x, stages, context)  # type: ignore[no-any-return, no-untyped-call]
+    parts = first.encode(x, context)
+    main = _roundtrip(rest, parts.main, context)
+    return first.decode(Parts(main, parts.side), TensorSpec.of(x), first.version)
+
+
+class _StraightThrough(torch.autograd.Function):
+    """Quantises and reads back; its gradient is that of doing nothing."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, stages: Sequence[Stage], context: Context) -> Tensor:
+        chain, main = [], x
+        for stage in stages:
+            parts = stage.encode(main, context)
+            chain.append((stage, parts.side, TensorSpec.of(main)))
+            main = parts.main
+        for stage, side, spec in reversed(chain):
+            main = stage.decode(Parts(main, side), spec, stage.version)
+        return main
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None]:  # type: ignore[override]
+        return grad, None, None

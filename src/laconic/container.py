@@ -1,0 +1,143 @@
+"""Encoded <-> a safetensors file, specified in docs/format.md.
+
+The metadata hold a description of each Encoded (see `description.py`), and a checksum over every byte of the file,
+in which its own digits count as zeros.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import zlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import safetensors.torch
+import torch
+from safetensors import SafetensorError
+from torch import Tensor
+
+from laconic import description
+from laconic.encoded import Encoded, promised_parts
+from laconic.errors import CorruptData, SpecError
+from laconic.files import file_errors, replacing
+
+_KEY = "laconic"
+_CHECKSUM = "laconic.crc32"
+_DIGITS = "00000000"
+
+
+def save(path: str | os.PathLike[str], value: Encoded | Mapping[str, Encoded | Tensor]) -> None:
+    """Writes an Encoded, or a dictionary of them, to a safetensors file. Plain tensors are kept as they are.
+
+    The file at `path` is replaced whole or, on any error, not at all.
+    """
+    named = {"": value} if isinstance(value, Encoded) else dict(value)
+    tensors: dict[str, Tensor] = {}
+    for name, item in named.items():
+        _check_name(name, item, single=isinstance(value, Encoded))
+        parts = {_part_name(name, k): v for k, v in item.parts.items()} if isinstance(item, Encoded) else {name: item}
+        tensors |= {key: part.detach().cpu().contiguous() for key, part in parts.items()}
+    described = {name: description.describe(item) for name, item in named.items() if isinstance(item, Encoded)}
+    text = json.dumps({"format": description.FORMAT, "encoded": described}, separators=(",", ":"))
+    with replacing(path) as temporary:
+        safetensors.torch.save_file(_unshared(tensors), temporary, {_KEY: text, _CHECKSUM: _DIGITS})
+        _stamp(temporary)
+
+
+def load(path: str | os.PathLike[str], device: torch.device | str = "cpu") -> Any:
+    """Reads what `save` wrote: an Encoded, or a dictionary. CorruptData if a single byte is not as written."""
+    with file_errors(path, "read"):
+        stored = _read_metadata(Path(path))
+        try:
+            tensors = safetensors.torch.load_file(path, device=str(device))
+        except (SafetensorError, ValueError, KeyError) as error:
+            raise CorruptData(f"'{path}': {error}") from error
+    found = {name: _take(name, text, tensors) for name, text in stored.items()}
+    return found[""] if "" in found else {**found, **tensors}
+
+
+def _take(name: str, text: str, tensors: dict[str, Tensor]) -> Encoded:
+    """Moves an Encoded's parts out of a file's tensors."""
+    chain, specs = description.parse(text)
+    promised = promised_parts(chain, specs)
+    parts = {key: tensors.pop(_part_name(name, key), None) for key in promised}
+    missing = [key for key, part in parts.items() if part is None]
+    if missing:
+        raise CorruptData(f"part '{missing[0]}' of '{name}' is missing")
+    return Encoded(chain, specs, {key: part for key, part in parts.items() if part is not None})
+
+
+def _part_name(name: str, part: str) -> str:
+    return f"{name}/{part}" if name else part
+
+
+def _check_name(name: str, item: object, single: bool) -> None:
+    if not isinstance(name, str) or (not name and not single):
+        raise SpecError(f"expected names that are not empty, got {name!r}")
+    if not isinstance(item, Encoded | Tensor):
+        raise SpecError(f"'{name}': expected an Encoded or a torch.Tensor, got {type(item).__name__}")
+
+
+def _unshared(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
+    """safetensors refuses tensors that share memory, as tied weights do: each gets its own."""
+    seen: set[int] = set()
+    own = {}
+    for name, tensor in tensors.items():
+        pointer = tensor.untyped_storage().data_ptr()
+        own[name] = tensor.clone() if pointer in seen else tensor
+        seen.add(pointer)
+    return own
+
+
+def _stamp(path: Path) -> None:
+    """Writes the checksum of a finished file over its zeros."""
+    header = _read_header(path)
+    at = _digits_at(header)
+    with path.open("r+b") as file:
+        crc = _file_crc(file, header, at)
+        file.seek(at)
+        file.write(f"{crc:08x}".encode())
+
+
+def _read_metadata(path: Path) -> dict[str, str]:
+    """The descriptions by name, once every byte of the file has been checked."""
+    header = _read_header(path)
+    at = _digits_at(header)
+    with path.open("rb") as file:
+        if f"{_file_crc(file, header, at):08x}".encode() != header[at : at + len(_DIGITS)]:
+            raise CorruptData(f"'{path}': the checksum does not match: damaged or truncated")
+    try:
+        stored = json.loads(json.loads(header[8:])["__metadata__"][_KEY])
+        description.check_format(stored["format"])
+        return {str(name): str(text) for name, text in stored["encoded"].items()}
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise CorruptData(f"'{path}': the header is not laconic's: {error}") from error
+
+
+def _read_header(path: Path) -> bytes:
+    """The length and the JSON that a safetensors file begins with."""
+    with path.open("rb") as file:
+        start = file.read(8)
+        length = int.from_bytes(start, "little")
+        if len(start) < 8 or length > path.stat().st_size:
+            raise CorruptData(f"'{path}' is not a safetensors file, or is truncated")
+        return start + file.read(length)
+
+
+def _digits_at(header: bytes) -> int:
+    key = f'"{_CHECKSUM}":"'.encode()
+    at = header.find(key)
+    if at < 0:
+        raise CorruptData("This is not a file that laconic.save wrote: it has no laconic checksum")
+    return at + len(key)
+
+
+def _file_crc(file: Any, header: bytes, digits_at: int) -> int:
+    blanked = header[:digits_at] + _DIGITS.encode() + header[digits_at + len(_DIGITS) :]
+    crc = zlib.crc32(blanked)
+    file.seek(len(header))
+    while block := file.read(1 << 20):
+        crc = zlib.crc32(block, crc)
+    return crc

@@ -1,0 +1,172 @@
+"""What a codec gives: the parts, and all that is needed to read them again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import torch
+import torch.utils._pytree as pytree
+from torch import Tensor
+
+from laconic.errors import SpecError
+from laconic.stage import PartSpec, Stage, TensorSpec
+
+
+class Link(NamedTuple):
+    """One stage of a chain as it ran: every field of it, and the version of the bits it wrote."""
+
+    stage: Stage
+    version: int
+
+    def __str__(self) -> str:
+        return f"{self.stage.text(spell_defaults=True)}@{self.version}"
+
+
+@dataclass(frozen=True, eq=False)
+class Encoded:
+    """A compressed tensor that describes itself: `laconic.decode(enc)` needs nothing else.
+
+    `specs[0]` is the tensor that went in, `specs[i + 1]` what stage `i` gave; `parts` holds the last of these as
+    "main", and stage `i`'s side parts as "i.name".
+    """
+
+    chain: tuple[Link, ...]
+    specs: tuple[TensorSpec, ...]
+    parts: Mapping[str, Tensor]
+
+    @property
+    def spec(self) -> TensorSpec:
+        """Shape and dtype of the tensor that went in, and that decoding gives back."""
+        return self.specs[0]
+
+    @property
+    def device(self) -> torch.device:
+        return self.parts["main"].device
+
+    @property
+    def nbytes(self) -> int:
+        """What this takes on the wire, header and side parts included: `len(self.to_bytes())`."""
+        from laconic.wire import wire_size
+
+        return wire_size(self)
+
+    @property
+    def ratio(self) -> float:
+        """Bytes that went in over bytes that came out, every one of them counted."""
+        return self.spec.nbytes / self.nbytes
+
+    def to_bytes(self) -> bytes:
+        """One buffer for the wire or a file; `Encoded.from_bytes` reads it."""
+        from laconic.wire import to_bytes
+
+        return to_bytes(self)
+
+    @staticmethod
+    def from_bytes(data: bytes | bytearray | memoryview) -> Encoded:
+        """Reads what `to_bytes` wrote; CorruptData if it is anything else. Copies: `data` may be reused."""
+        from laconic.wire import from_bytes
+
+        return from_bytes(data)
+
+    def to(self, device: torch.device | str, non_blocking: bool = False) -> Encoded:
+        return self._map(lambda part: part.to(device, non_blocking=non_blocking))
+
+    def pin_memory(self) -> Encoded:
+        return self._map(lambda part: part.pin_memory())
+
+    def _map(self, change: Any) -> Encoded:
+        return replace(self, parts={name: change(part) for name, part in self.parts.items()})
+
+    def __getitem__(self, index: int | slice) -> Encoded:
+        """A sample, or some, along the first dimension, without decoding. Fixed-size codecs only."""
+        shape = torch.empty(self.spec.shape, device="meta")[index].shape
+        first = TensorSpec(tuple(shape), self.spec.dtype)
+        expected = part_specs(self.chain, first, f"This codec cannot be indexed: the first dimension of {self.spec}")
+        parts = {name: _pick(name, part, expected[name], index) for name, part in self.parts.items()}
+        return Encoded(self.chain, boundary_specs(self.chain, first), parts)
+
+    def __len__(self) -> int:
+        return self.spec.shape[0]
+
+    def __iter__(self) -> Iterator[Encoded]:
+        return (self[i] for i in range(len(self)))
+
+    def __repr__(self) -> str:
+        chain = "|".join(str(link.stage) for link in self.chain)
+        return f"Encoded({chain!r}, {self.spec}, {self.nbytes:,} bytes, {self.ratio:.2f}x)"
+
+
+def stack(items: Sequence[Encoded]) -> Encoded:
+    """Batches encoded samples of one codec and shape along a new first dimension: a `collate_fn`."""
+    if not items:
+        raise SpecError("stack needs at least one Encoded, got none")
+    first = items[0]
+    for item in items[1:]:
+        if (item.chain, item.specs) != (first.chain, first.specs):
+            raise SpecError(f"stack needs one codec and one shape, got {first!r} and {item!r}")
+    spec = TensorSpec((len(items), *first.spec.shape), first.spec.dtype)
+    expected = part_specs(first.chain, spec, "These cannot be stacked: the result")
+    parts = {name: _stack_part(name, [item.parts[name] for item in items], expected[name]) for name in first.parts}
+    return Encoded(first.chain, boundary_specs(first.chain, spec), parts)
+
+
+def boundary_specs(chain: Sequence[Link], x: TensorSpec) -> tuple[TensorSpec, ...]:
+    """The spec before the first stage, and after each, as far as `out_spec` promises them."""
+    specs = [x]
+    for link in chain:
+        specs.append(link.stage.out_spec(specs[-1]).main.tensor)
+    return tuple(specs)
+
+
+def promised_parts(chain: Sequence[Link], specs: Sequence[TensorSpec]) -> dict[str, PartSpec]:
+    """What every part must be, by its name in `Encoded.parts`, given the tensors at each boundary."""
+    side: dict[str, PartSpec] = {}
+    main = PartSpec(specs[0])
+    for i, (link, x) in enumerate(zip(chain, specs, strict=False)):
+        promised = link.stage.out_spec(x)
+        main = promised.main
+        side |= {f"{i}.{name}": part for name, part in promised.side.items()}
+    return {"main": main, **side}
+
+
+def part_specs(chain: Sequence[Link], x: TensorSpec, refusal: str) -> dict[str, TensorSpec]:
+    """Every part's spec, known before the data is; SpecError where one depends on it."""
+    promised = promised_parts(chain, boundary_specs(chain, x))
+    unknown = [name for name, part in promised.items() if not part.exact]
+    if unknown:
+        raise SpecError(f"{refusal} has no fixed size: '{unknown[0]}' depends on the data")
+    return {name: part.tensor for name, part in promised.items()}
+
+
+def _pick(name: str, part: Tensor, expected: TensorSpec, index: int | slice) -> Tensor:
+    """A part that has the first dimension is indexed along; one that all samples share stays."""
+    if tuple(part.shape) == expected.shape:
+        return part
+    if part.dim() and tuple(part[index].shape) == expected.shape:
+        return part[index]
+    raise SpecError(f"This codec cannot be indexed: part '{name}' of {TensorSpec.of(part)} does not split by sample")
+
+
+def _stack_part(name: str, pieces: list[Tensor], expected: TensorSpec) -> Tensor:
+    if (len(pieces), *pieces[0].shape) == expected.shape:
+        return torch.stack(pieces)
+    if tuple(pieces[0].shape) == expected.shape and all(torch.equal(piece, pieces[0]) for piece in pieces):
+        return pieces[0]
+    raise SpecError(
+        f"These cannot be stacked: each has its own '{name}' where the codec keeps one for all. "
+        "Use an option such as per=channel, which keeps one for each"
+    )
+
+
+def _flatten(enc: Encoded) -> tuple[list[Tensor], Any]:
+    return list(enc.parts.values()), (enc.chain, enc.specs, tuple(enc.parts))
+
+
+def _unflatten(parts: Any, context: Any) -> Encoded:
+    chain, specs, names = context
+    return Encoded(chain, specs, dict(zip(names, parts, strict=True)))
+
+
+pytree.register_pytree_node(Encoded, _flatten, _unflatten, serialized_type_name="laconic.Encoded")

@@ -1,0 +1,1 @@
+"""Stages that take floats to integer codes."""

@@ -1,0 +1,162 @@
+"""The vocabulary of a chain: the four kinds of stage, what they are told, and what they hand on.
+
+    x --transform--> floats --quantiser--> codes --predictor--> codes --encoder--> bytes
+
+Each stage sees only the `main` tensor of the one before it, and keeps what else it needs in side parts of its own.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import IntEnum
+from functools import cached_property
+from typing import Any, ClassVar, NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from laconic.errors import SpecError
+
+
+class Kind(IntEnum):
+    """The four kinds of stage, in the only order in which they may stand."""
+
+    transform = 0
+    quantiser = 1
+    predictor = 2
+    encoder = 3
+
+
+@dataclass(frozen=True)
+class TensorSpec:
+    """A tensor's shape and dtype, without its data.
+
+    >>> TensorSpec((2, 3), torch.float16)
+    float16[2,3]
+    """
+
+    shape: tuple[int, ...]
+    dtype: torch.dtype
+
+    @classmethod
+    def of(cls, x: Tensor) -> TensorSpec:
+        return cls(tuple(x.shape), x.dtype)
+
+    @property
+    def numel(self) -> int:
+        count = 1
+        for size in self.shape:
+            count *= size
+        return count
+
+    @property
+    def nbytes(self) -> int:
+        return self.numel * self.dtype.itemsize
+
+    def __repr__(self) -> str:
+        return f"{str(self.dtype).removeprefix('torch.')}[{','.join(map(str, self.shape))}]"
+
+
+@dataclass(frozen=True)
+class PartSpec:
+    """What a part will be. Not `exact`: it has one dimension, and its size is a capacity that the data may not fill."""
+
+    tensor: TensorSpec
+    exact: bool = True
+
+
+@dataclass(frozen=True)
+class PartsSpec:
+    """What a stage gives: the tensor that the next stage reads, and side parts by name."""
+
+    main: PartSpec
+    side: Mapping[str, PartSpec] = field(default_factory=dict)
+
+
+class Parts(NamedTuple):
+    """What a stage gave."""
+
+    main: Tensor
+    side: dict[str, Tensor] = {}
+
+
+class Context:
+    """What a stage may ask about the codec's own input. Computed when first asked for, and once."""
+
+    def __init__(self, input: Tensor) -> None:
+        self.input = input
+
+    @cached_property
+    def _finite(self) -> Tensor:
+        values = self.input.detach().to(torch.float64)
+        return values[torch.isfinite(values)]
+
+    @cached_property
+    def range(self) -> float:
+        """max - min over the finite values; 0 where there are none."""
+        return float(self._finite.max() - self._finite.min()) if self._finite.numel() else 0.0
+
+    @cached_property
+    def rms(self) -> float:
+        """The root mean square over the finite values; 0 where there are none."""
+        return float(self._finite.square().mean().sqrt()) if self._finite.numel() else 0.0
+
+
+class Stage(ABC):
+    """One step of a chain. A subclass is a frozen dataclass, and its fields are its whole configuration:
+    the text of a codec is parsed into them and printed from them."""
+
+    name: ClassVar[str]
+    kind: ClassVar[Kind]
+    version: ClassVar[int] = 1
+    """Of the bits this stage writes. Raised when they change; `decode` is told which one it reads."""
+    example: ClassVar[str]
+    """A spec that works, shown where one did not."""
+    operators: ClassVar[frozenset[str]] = frozenset()
+    """The ATen operators that the portable modules may export to, and no others."""
+
+    @abstractmethod
+    def out_spec(self, x: TensorSpec) -> PartsSpec:
+        """What `encode` will give for such an input. Sees no data; raises SpecError for what it cannot take."""
+
+    @abstractmethod
+    def encode(self, x: Tensor, ctx: Context, out: Parts | None = None) -> Parts:
+        """Encodes; into the tensors of `out` when given."""
+
+    @abstractmethod
+    def decode(self, parts: Parts, x: TensorSpec, version: int, out: Tensor | None = None) -> Tensor:
+        """Gives back a tensor of spec `x`, from parts that `version` of this stage wrote; into `out` when given."""
+
+    def portable(self, x: TensorSpec, tiling: Tiling) -> tuple[nn.Module, nn.Module]:
+        """The pure-torch pair (encode: x -> parts in order, decode: parts -> x) that static compilers take."""
+        raise SpecError(f"{self} has no portable form for laconic.nn: it does not give parts of fixed size")
+
+    def options(self, *, spell_defaults: bool) -> dict[str, Any]:
+        """The fields to print: all that differ from their default, or all of them. None means 'not given'."""
+        fields = dataclasses.fields(self)  # type: ignore[arg-type]  # every concrete stage is a dataclass
+        values = {f.name: getattr(self, f.name) for f in fields}
+        keep = {f.name for f in fields if spell_defaults or values[f.name] != f.default}
+        return {name: value for name, value in values.items() if name in keep and value is not None}
+
+    def text(self, *, spell_defaults: bool = False) -> str:
+        """This stage as a person would write it, or with every field spelled out, as files keep it."""
+        options = self.options(spell_defaults=spell_defaults)
+        return self.name + ":" * bool(options) + ",".join(f"{k}={_print(v)}" for k, v in options.items())
+
+    def __str__(self) -> str:
+        return self.text()
+
+
+class Tiling(NamedTuple):
+    """How a portable module cuts its work: `serial x serial` tiles one after another, and within a tile
+    products with matrices that cover `span` pixels (None: the whole tile, one dense product)."""
+
+    serial: int = 1
+    span: int | None = None
+
+
+def _print(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)

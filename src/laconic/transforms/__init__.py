@@ -1,0 +1,1 @@
+"""Stages that take floats to floats, often fewer."""

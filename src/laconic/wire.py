@@ -1,0 +1,95 @@
+"""Encoded <-> one buffer for the wire, specified in docs/format.md.
+
+    | header, 24 bytes | description | length of each part | part | part | ..
+
+The header's layout is the same for ever, so that a reader can tell damage from a newer format.
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from laconic import description
+from laconic.encoded import Encoded, promised_parts
+from laconic.errors import CorruptData
+from laconic.stage import PartSpec, TensorSpec
+
+MAGIC = b"\x89laconic"
+HEADER = struct.Struct("<8sBBHQI")  # magic, format, number of parts, description's length, total length, CRC-32
+_CRC_AT = HEADER.size - 4
+
+
+def wire_size(enc: Encoded) -> int:
+    parts = sum(8 + part.nbytes for part in enc.parts.values())
+    return HEADER.size + len(description.describe(enc)) + parts
+
+
+def to_bytes(enc: Encoded) -> bytes:
+    text = description.describe(enc).encode()
+    bodies = [_raw(enc.parts[name]) for name in promised_parts(enc.chain, enc.specs)]
+    lengths = struct.pack(f"<{len(bodies)}Q", *map(len, bodies))
+    total = HEADER.size + len(text) + len(lengths) + sum(map(len, bodies))
+    header = HEADER.pack(MAGIC, description.FORMAT, len(bodies), len(text), total, 0)[:_CRC_AT]
+    crc = _crc([header, text, lengths, *bodies])
+    return b"".join([header, struct.pack("<I", crc), text, lengths, *bodies])
+
+
+def from_bytes(data: bytes | bytearray | memoryview) -> Encoded:
+    view = memoryview(data).cast("B")
+    count, text_length = _check_header(view)
+    text_end = HEADER.size + text_length
+    parts_at = text_end + 8 * count
+    if parts_at > len(view):
+        raise CorruptData(f"The header speaks of {parts_at} bytes before the parts; there are {len(view)} in all")
+    lengths = struct.unpack(f"<{count}Q", view[text_end:parts_at])
+    if parts_at + sum(lengths) != len(view):
+        raise CorruptData(f"The parts' lengths add up to {sum(lengths)} bytes, not {len(view) - parts_at}")
+    chain, specs = description.parse(bytes(view[HEADER.size : text_end]))
+    promised = promised_parts(chain, specs)
+    if len(promised) != count:
+        raise CorruptData(f"expected {len(promised)} parts, found {count}")
+    parts = {}
+    for (name, part), length in zip(promised.items(), lengths, strict=True):
+        parts[name] = _part_from(name, part, view[parts_at : parts_at + length])
+        parts_at += length
+    return Encoded(chain, specs, parts)
+
+
+def _check_header(view: memoryview) -> tuple[int, int]:
+    """The number of parts and the description's length, of a buffer whose every byte is as it was written."""
+    if len(view) < HEADER.size or bytes(view[: len(MAGIC)]) != MAGIC:
+        raise CorruptData(f"These {len(view)} bytes do not begin as laconic's do")
+    _, version, count, text_length, total, crc = HEADER.unpack(view[: HEADER.size])
+    if total != len(view):
+        raise CorruptData(f"expected {total} bytes, got {len(view)}: truncated, or damaged")
+    if crc != _crc([view[:_CRC_AT], view[HEADER.size :]]):
+        raise CorruptData("The checksum does not match: damaged")
+    description.check_format(version)
+    return count, text_length
+
+
+def _part_from(name: str, promised: PartSpec, body: memoryview) -> Tensor:
+    spec = promised.tensor
+    if not promised.exact:
+        spec = TensorSpec((len(body) // spec.dtype.itemsize,), spec.dtype)
+    if len(body) != spec.nbytes or spec.nbytes > promised.tensor.nbytes:
+        raise CorruptData(f"part '{name}': expected {promised.tensor}, found {len(body)} bytes")
+    flat = torch.frombuffer(bytearray(body), dtype=torch.uint8) if len(body) else torch.empty(0, dtype=torch.uint8)
+    return flat.view(spec.dtype).reshape(spec.shape)
+
+
+def _raw(part: Tensor) -> memoryview:
+    flat = part.detach().cpu().contiguous().reshape(-1).view(torch.uint8)
+    return memoryview(flat.numpy())
+
+
+def _crc(pieces: list[Any]) -> int:
+    crc = 0
+    for piece in pieces:
+        crc = zlib.crc32(piece, crc)
+    return crc
