@@ -1,0 +1,1 @@
+"""Measure, write JSON, plot: what codecs cost and give, on a machine that is named."""
