@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from typing import Any
 
 import torch
@@ -41,20 +42,14 @@ class Codec:
     def __str__(self) -> str:
         return "|".join(str(stage) for stage in self.stages)
 
-    @property
+    @cached_property
     def links(self) -> tuple[Link, ...]:
         """The stages with the versions they write today."""
         return tuple(Link(stage, stage.version) for stage in self.stages)
 
     def out_spec(self, x: TensorSpec) -> tuple[PartsSpec, ...]:
         """What each stage gives for such a tensor. Raises SpecError for what the codec cannot take."""
-        promised = []
-        for stage in self.stages:
-            if stage.kind is Kind.transform and x.numel == 0:
-                raise SpecError(f"{stage}: expected at least one element, got {x}")
-            promised.append(stage.out_spec(x))
-            x = promised[-1].main.tensor
-        return tuple(promised)
+        return _promises(self.stages, x)
 
     def empty(self, spec: TensorSpec, device: torch.device | str | None = None) -> Encoded:
         """Room for what `encode` gives for such a tensor, to be reused as its `out=`."""
@@ -71,7 +66,7 @@ class Codec:
         if out is not None:
             self._check_out(out, spec, x.device)
         context = Context(x)
-        specs, side, last = [spec], {}, len(self.stages) - 1
+        specs, side, last = [spec], dict[str, Tensor](), len(self.stages) - 1
         for i, stage in enumerate(self.stages):
             room = None if out is None else _room(out, i, is_last=i == last)
             parts = stage.encode(x, context, room)
@@ -126,6 +121,17 @@ def decode(enc: Encoded, out: Tensor | None = None) -> Tensor:
     return x
 
 
+@lru_cache(maxsize=1024)  # a training loop asks the same again and again
+def _promises(stages: tuple[Stage, ...], x: TensorSpec) -> tuple[PartsSpec, ...]:
+    promised = []
+    for stage in stages:
+        if stage.kind is Kind.transform and x.numel == 0:
+            raise SpecError(f"{stage}: expected at least one element, got {x}")
+        promised.append(stage.out_spec(x))
+        x = promised[-1].main.tensor
+    return tuple(promised)
+
+
 def check_tensor(x: Any) -> None:
     if not isinstance(x, Tensor):
         raise SpecError(f"expected a torch.Tensor, got {type(x).__name__}. Try torch.as_tensor(x)")
@@ -135,13 +141,17 @@ def check_tensor(x: Any) -> None:
 
 def check_parts(enc: Encoded) -> None:
     """Holds what is there against what the stages promise, before anything is allocated by its word."""
-    for i, link in enumerate(enc.chain):
-        promised = link.stage.out_spec(enc.specs[i]).main
-        _check_part(f"what '{link.stage}' gave", enc.specs[i + 1], promised)
+    check_boundaries(enc.chain, enc.specs)
     for name, part in promised_parts(enc.chain, enc.specs).items():
         found = enc.parts.get(name)
         _check_part(f"part '{name}'", None if found is None else TensorSpec.of(found), part)
     _check_part("part 'main'", TensorSpec.of(enc.parts["main"]), PartSpec(enc.specs[-1]))
+
+
+@lru_cache(maxsize=1024)
+def check_boundaries(chain: tuple[Link, ...], specs: tuple[TensorSpec, ...]) -> None:
+    for link, before, after in zip(chain, specs, specs[1:], strict=False):
+        _check_part(f"what '{link.stage}' gave", after, link.stage.out_spec(before).main)
 
 
 def _check_part(name: str, found: TensorSpec | None, expected: PartSpec) -> None:
@@ -188,5 +198,5 @@ class _StraightThrough(torch.autograd.Function):
         return main
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None]:  # type: ignore[override]
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None]:
         return grad, None, None

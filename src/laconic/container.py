@@ -55,7 +55,7 @@ def load(path: str | os.PathLike[str], device: torch.device | str = "cpu") -> An
         except (SafetensorError, ValueError, KeyError) as error:
             raise CorruptData(f"'{path}': {error}") from error
     found = {name: _take(name, text, tensors) for name, text in stored.items()}
-    return found[""] if "" in found else {**found, **tensors}
+    return found.get("", {**found, **tensors})
 
 
 def _take(name: str, text: str, tensors: dict[str, Tensor]) -> Encoded:

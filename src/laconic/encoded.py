@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import torch
@@ -112,7 +113,7 @@ def stack(items: Sequence[Encoded]) -> Encoded:
     return Encoded(first.chain, boundary_specs(first.chain, spec), parts)
 
 
-def boundary_specs(chain: Sequence[Link], x: TensorSpec) -> tuple[TensorSpec, ...]:
+def boundary_specs(chain: tuple[Link, ...], x: TensorSpec) -> tuple[TensorSpec, ...]:
     """The spec before the first stage, and after each, as far as `out_spec` promises them."""
     specs = [x]
     for link in chain:
@@ -120,7 +121,8 @@ def boundary_specs(chain: Sequence[Link], x: TensorSpec) -> tuple[TensorSpec, ..
     return tuple(specs)
 
 
-def promised_parts(chain: Sequence[Link], specs: Sequence[TensorSpec]) -> dict[str, PartSpec]:
+@lru_cache(maxsize=1024)  # a training loop asks the same again and again
+def promised_parts(chain: tuple[Link, ...], specs: tuple[TensorSpec, ...]) -> Mapping[str, PartSpec]:
     """What every part must be, by its name in `Encoded.parts`, given the tensors at each boundary."""
     side: dict[str, PartSpec] = {}
     main = PartSpec(specs[0])
@@ -131,7 +133,7 @@ def promised_parts(chain: Sequence[Link], specs: Sequence[TensorSpec]) -> dict[s
     return {"main": main, **side}
 
 
-def part_specs(chain: Sequence[Link], x: TensorSpec, refusal: str) -> dict[str, TensorSpec]:
+def part_specs(chain: tuple[Link, ...], x: TensorSpec, refusal: str) -> dict[str, TensorSpec]:
     """Every part's spec, known before the data is; SpecError where one depends on it."""
     promised = promised_parts(chain, boundary_specs(chain, x))
     unknown = [name for name, part in promised.items() if not part.exact]

@@ -16,7 +16,7 @@ class DataError(LaconicError, ValueError):
     """The values do not fit: they overflow the dtype they would be stored in, or are NaN or Inf."""
 
 
-class CorruptData(LaconicError):
+class CorruptData(LaconicError):  # noqa: N818  # reads as what it is
     """Bytes are not what laconic wrote: truncated, damaged, or never laconic's."""
 
 
@@ -28,7 +28,7 @@ class FileError(LaconicError, OSError):
     """A file could not be read or written."""
 
 
-class MissingExtra(LaconicError, ImportError):
+class MissingExtra(LaconicError, ImportError):  # noqa: N818  # likewise
     """An optional library is needed and not installed."""
 
     def __init__(self, library: str, extra: str, purpose: str) -> None:

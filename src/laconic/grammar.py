@@ -8,6 +8,7 @@ from __future__ import annotations
 import dataclasses
 import difflib
 from collections.abc import Iterable
+from itertools import pairwise
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from laconic import registry
@@ -41,7 +42,7 @@ def parse_stage(text: str) -> Stage:
 def check_order(stages: Iterable[Stage]) -> None:
     """Raises unless the kinds stand in order: transforms, one quantiser, predictors, one encoder."""
     chain = tuple(stages)
-    for before, after in zip(chain, chain[1:], strict=False):
+    for before, after in pairwise(chain):
         repeats = before.kind == after.kind and before.kind.name in ("transform", "predictor")
         if before.kind >= after.kind and not repeats:
             good = "|".join(str(s) for s in sorted(set(chain), key=lambda s: s.kind))

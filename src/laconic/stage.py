@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple
 
 import torch
@@ -80,7 +81,7 @@ class Parts(NamedTuple):
     """What a stage gave."""
 
     main: Tensor
-    side: dict[str, Tensor] = {}
+    side: Mapping[str, Tensor] = MappingProxyType({})
 
 
 class Context:

@@ -85,7 +85,7 @@ def _part_from(name: str, promised: PartSpec, body: memoryview) -> Tensor:
 
 def _raw(part: Tensor) -> memoryview:
     flat = part.detach().cpu().contiguous().reshape(-1).view(torch.uint8)
-    return memoryview(flat.numpy())
+    return memoryview(flat.numpy())  # type: ignore[arg-type]  # numpy 2.4 types its buffers for Python 3.12
 
 
 def _crc(pieces: list[Any]) -> int:

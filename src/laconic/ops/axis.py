@@ -4,7 +4,7 @@ A matrix that covers one block does the least arithmetic, one that covers the wh
 products; `span` says how many pixels a matrix covers. What a span does not divide goes to a `tail` matrix, with
 the padding (encoding) and the cropping (decoding) of the last block folded into it:
 
-    x:  | span | span | span | tail |        each body product: [.., count, span] @ body.T
+    x:  | span | span | span | tail |        each body product: [.., spans, span] @ body.T
            |      |      |      |
     y:  |  k   |  k   |  k   |  k'  |        one product for all spans, and one for the tail
 """
@@ -19,16 +19,16 @@ from torch import Tensor
 
 
 class AxisMap(NamedTuple):
-    """A linear map along one axis: `body` on each of the first `count` spans, `tail` on what is left."""
+    """A linear map along one axis: `body` on each of the first `spans` spans, `tail` on what is left."""
 
     body: Tensor | None
-    count: int
+    spans: int
     tail: Tensor | None
 
     @property
     def cut(self) -> int:
         """Where the spans end and the tail begins, in the input."""
-        return 0 if self.body is None else self.count * self.body.shape[1]
+        return 0 if self.body is None else self.spans * self.body.shape[1]
 
     @property
     def in_size(self) -> int:
@@ -54,10 +54,10 @@ def decoding_map(size: int, columns: Tensor, span: int | None = None) -> AxisMap
 def _axis_map(size: int, matrix: Tensor, block: int, span: int | None, fit: Callable[[Tensor, int], Tensor]) -> AxisMap:
     span = size if span is None else max(block, span - span % block)
     span = min(span, size)
-    count, rest = divmod(size, span) if span % block == 0 else (0, size)
-    body = repeat_diagonally(matrix, span // block) if count else None
+    spans, rest = divmod(size, span) if span % block == 0 else (0, size)
+    body = repeat_diagonally(matrix, span // block) if spans else None
     tail = fit(repeat_diagonally(matrix, -(-rest // block)), rest) if rest else None
-    return AxisMap(body, count, tail)
+    return AxisMap(body, spans, tail)
 
 
 def repeat_diagonally(matrix: Tensor, times: int) -> Tensor:
@@ -69,7 +69,7 @@ def along_rows(m: AxisMap, x: Tensor) -> Tensor:
     """Applies a map to the last-but-one dimension."""
     pieces = []
     if m.body is not None:
-        spans = x.narrow(-2, 0, m.cut).unflatten(-2, (m.count, m.body.shape[1]))
+        spans = x.narrow(-2, 0, m.cut).unflatten(-2, (m.spans, m.body.shape[1]))
         pieces.append(torch.matmul(m.body, spans).flatten(-3, -2))
     if m.tail is not None:
         pieces.append(torch.matmul(m.tail, x.narrow(-2, m.cut, m.tail.shape[1])))
@@ -80,7 +80,7 @@ def along_columns(m: AxisMap, x: Tensor) -> Tensor:
     """Applies a map to the last dimension."""
     pieces = []
     if m.body is not None:
-        spans = x.narrow(-1, 0, m.cut).unflatten(-1, (m.count, m.body.shape[1]))
+        spans = x.narrow(-1, 0, m.cut).unflatten(-1, (m.spans, m.body.shape[1]))
         pieces.append(torch.matmul(spans, m.body.mT).flatten(-2))
     if m.tail is not None:
         pieces.append(torch.matmul(x.narrow(-1, m.cut, m.tail.shape[1]), m.tail.mT))

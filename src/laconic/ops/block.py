@@ -89,8 +89,8 @@ def triangle_index(blocks: int, chop: int, device: torch.device | None = None) -
 
 def gather_triangle(y: Tensor, chop: int, index: Tensor) -> Tensor:
     """[.., Hb*chop, Wb*chop] -> [.., Hb, Wb*chop*(chop+1)/2]"""
-    block_rows = y.shape[-2] // chop
-    return y.unflatten(-2, (block_rows, chop)).flatten(-2).index_select(-1, index)
+    *leading, rows, columns = y.shape
+    return y.reshape([*leading, rows // chop, chop * columns]).index_select(-1, index)
 
 
 def scatter_triangle(values: Tensor, chop: int, index: Tensor) -> Tensor:
@@ -98,7 +98,7 @@ def scatter_triangle(values: Tensor, chop: int, index: Tensor) -> Tensor:
     *leading, block_rows, kept = values.shape
     columns = kept // (chop * (chop + 1) // 2) * chop
     y = values.new_zeros([*leading, block_rows, chop * columns]).index_copy(-1, index, values)
-    return y.unflatten(-1, (chop, columns)).flatten(-3, -2)
+    return y.reshape([*leading, block_rows * chop, columns])
 
 
 def to_pixels(x: Tensor) -> Tensor:
@@ -141,21 +141,17 @@ LIBRARY.impl("block_decode_out", reference_decode, "CompositeExplicitAutograd")
 # Fakes and gradients. Both maps are linear, so each one's gradient is the other with the matrix transposed.
 
 
-@torch.library.register_fake("laconic::block_encode")
 def _fake_encode(x: Tensor, basis: Tensor, chop: int, triangle: bool) -> Tensor:
     shape = coefficient_shape(x.shape, basis.shape[0], chop, triangle)
     return x.new_empty(shape, dtype=coefficient_dtype(x.dtype))
 
 
-@torch.library.register_fake("laconic::block_decode")
 def _fake_decode(
     y: Tensor, basis: Tensor, chop: int, triangle: bool, height: int, width: int, dtype: torch.dtype
 ) -> Tensor:
     return y.new_empty([*y.shape[:-2], height, width], dtype=dtype)
 
 
-@torch.library.register_fake("laconic::block_encode_out")
-@torch.library.register_fake("laconic::block_decode_out")
 def _fake_out(x: Tensor, basis: Tensor, chop: int, triangle: bool, out: Tensor) -> None:
     return None
 
@@ -169,7 +165,7 @@ def _remember(shape_of: str) -> Callable[..., None]:
 
 
 def _encode_gradient(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None, None]:
-    height, width, block = *ctx.shape[-2:], ctx.basis.shape[0]
+    (height, width), block = ctx.shape[-2:], ctx.basis.shape[0]
     padded_height, padded_width = (-(-size // block) * block for size in (height, width))
     x = torch.ops.laconic.block_decode(
         grad, ctx.basis.mT.contiguous(), ctx.chop, ctx.triangle, padded_height, padded_width, grad.dtype
@@ -194,6 +190,10 @@ def _decode_gradient(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None, None, 
     return y, None, None, None, None, None, None
 
 
+torch.library.register_fake("laconic::block_encode", _fake_encode, lib=LIBRARY)
+torch.library.register_fake("laconic::block_decode", _fake_decode, lib=LIBRARY)
+torch.library.register_fake("laconic::block_encode_out", _fake_out, lib=LIBRARY)
+torch.library.register_fake("laconic::block_decode_out", _fake_out, lib=LIBRARY)
 torch.library.register_autograd(
     "laconic::block_encode", _encode_gradient, setup_context=_remember("input"), lib=LIBRARY
 )

@@ -33,8 +33,8 @@ class Affine(Stage):
     kind: ClassVar[Kind] = Kind.quantiser
     example: ClassVar[str] = "dct:chop=4|affine:bits=8"
     operators: ClassVar[frozenset[str]] = frozenset(
-        "to _to_copy amin amax abs sub div mul add round clamp where eq full_like ones_like "
-        "flatten unflatten view reshape unsqueeze".split()
+        {"to", "amin", "amax", "neg", "maximum", "sub", "div", "mul", "add", "round", "clamp", "reshape"}
+        | {"eq", "ones_like", "where"}  # a flat input's scale
     )
 
     def __post_init__(self) -> None:
@@ -50,7 +50,7 @@ class Affine(Stage):
     @property
     def top_code(self) -> int:
         """The greatest code; the least is 0, or its opposite where the grid is symmetric."""
-        return 2 ** (self.bits - 1) - 1 if self.symmetric else 2**self.bits - 1
+        return (1 << (self.bits - self.symmetric)) - 1
 
     def out_spec(self, x: TensorSpec) -> PartsSpec:
         if not x.dtype.is_floating_point:

@@ -25,9 +25,9 @@ from laconic.ops.block import (
 from laconic.stage import TensorSpec, Tiling
 
 OPERATORS = frozenset(
-    "matmul narrow slice unflatten flatten reshape view mT transpose cat to _to_copy "  # both layouts
-    "index_select new_zeros index_copy "  # keep=triangle
-    "nan_to_num round clamp".split()  # uint8 images
+    {"matmul", "narrow", "slice", "unflatten", "flatten", "transpose", "cat", "to"}  # both layouts
+    | {"index_select", "new_zeros", "index_copy"}  # keep=triangle
+    | {"nan_to_num", "round", "clamp"}  # uint8 images
 )
 
 
@@ -41,11 +41,11 @@ class AxisProduct(nn.Module):
         super().__init__()
         self.register_buffer("body", axis_map.body, persistent=False)
         self.register_buffer("tail", axis_map.tail, persistent=False)
-        self.count = axis_map.count
+        self.spans = axis_map.spans
 
     @property
     def map(self) -> AxisMap:
-        return AxisMap(self.body, self.count, self.tail)
+        return AxisMap(self.body, self.spans, self.tail)
 
 
 class Axis(nn.Module):
