@@ -1,0 +1,59 @@
+// The Python module laconic.backends.native._core.
+//
+// Tensors come as addresses (Tensor.data_ptr()) with what is needed to read them; the Python side has
+// checked types, sizes and devices. What is checked here again is the last line, not the first. Every
+// call releases the GIL.
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/vector.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "block.h"
+#include "isa.h"
+
+namespace nb = nanobind;
+using namespace nb::literals;
+using namespace laconic;
+
+namespace {
+
+using Sizes = std::vector<std::int64_t>;
+
+template <class T>
+T* pointer(std::uintptr_t address) {
+    return reinterpret_cast<T*>(address);
+}
+
+bool block_encode(std::uintptr_t src_ptr, int src_dtype, const Sizes& shape, const Sizes& strides,
+                  std::uintptr_t basis_ptr, int block, int chop, bool triangle, std::uintptr_t dst_ptr,
+                  int dst_dtype, int threads) {
+    const ImageTensor image{pointer<void>(src_ptr), static_cast<Dtype>(src_dtype), shape, strides};
+    const BlockCodec codec{pointer<const double>(basis_ptr), block, chop, triangle};
+    return encode_blocks(image, codec, pointer<void>(dst_ptr), static_cast<Dtype>(dst_dtype), threads);
+}
+
+bool block_decode(std::uintptr_t src_ptr, int src_dtype, std::uintptr_t basis_ptr, int block, int chop,
+                  bool triangle, std::uintptr_t dst_ptr, int dst_dtype, const Sizes& shape,
+                  const Sizes& strides, int threads) {
+    const ImageTensor image{pointer<void>(dst_ptr), static_cast<Dtype>(dst_dtype), shape, strides};
+    const BlockCodec codec{pointer<const double>(basis_ptr), block, chop, triangle};
+    return decode_blocks(pointer<const void>(src_ptr), static_cast<Dtype>(src_dtype), codec, image, threads);
+}
+
+}  // namespace
+
+NB_MODULE(_core, m) {
+    m.def("isa", [] { return isa_name(chosen_isa()); },
+          "The instruction set the kernels run on: avx512, avx2 or baseline.");
+
+    m.def("block_encode", &block_encode, "src_ptr"_a, "src_dtype"_a, "shape"_a, "strides"_a, "basis_ptr"_a,
+          "block"_a, "chop"_a, "triangle"_a, "dst_ptr"_a, "dst_dtype"_a, "threads"_a,
+          nb::call_guard<nb::gil_scoped_release>(),
+          "Image tensor of any strides -> contiguous coefficients. True if a finite value became infinite.");
+
+    m.def("block_decode", &block_decode, "src_ptr"_a, "src_dtype"_a, "basis_ptr"_a, "block"_a, "chop"_a,
+          "triangle"_a, "dst_ptr"_a, "dst_dtype"_a, "shape"_a, "strides"_a, "threads"_a,
+          nb::call_guard<nb::gil_scoped_release>(),
+          "Contiguous coefficients -> image tensor of any strides. True if a finite value became infinite.");
+}

@@ -1,0 +1,83 @@
+// Vectors of the width this file is compiled for.
+//
+// Written with the vector extensions of GCC and Clang: arithmetic, selection and conversion need no
+// intrinsics, so one source serves every instruction set.
+#pragma once
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+namespace laconic::LACONIC_ISA_NAMESPACE {
+
+#if defined(__AVX512F__)
+constexpr int kVectorBytes = 64;
+#elif defined(__AVX2__)
+constexpr int kVectorBytes = 32;
+#else
+constexpr int kVectorBytes = 16;
+#endif
+
+template <class T>
+constexpr int kLanes = kVectorBytes / static_cast<int>(sizeof(T));
+
+template <class T, int lanes>
+struct VectorOf {
+    typedef T type __attribute__((vector_size(lanes * sizeof(T))));
+};
+
+template <class T, int lanes = kLanes<T>>
+using Vec = typename VectorOf<T, lanes>::type;
+
+template <class V>
+inline V load_vector(const void* from) {
+    V value;
+    __builtin_memcpy(&value, from, sizeof value);
+    return value;
+}
+
+template <class V>
+inline void store_vector(void* to, V value) {
+    __builtin_memcpy(to, &value, sizeof value);
+}
+
+// Past the caches, for results larger than them. `to` is aligned to the vector's size.
+template <class V>
+inline void stream_vector(void* to, V value) {
+#if defined(__AVX512F__)
+    if constexpr (sizeof value == 64) {
+        return _mm512_stream_si512(static_cast<__m512i*>(to), (__m512i)value);
+    }
+#endif
+#if defined(__AVX2__)
+    if constexpr (sizeof value == 32) {
+        return _mm256_stream_si256(static_cast<__m256i*>(to), (__m256i)value);
+    }
+#endif
+#if defined(__x86_64__)
+    if constexpr (sizeof value == 16) {
+        return _mm_stream_si128(static_cast<__m128i*>(to), (__m128i)value);
+    }
+#endif
+    store_vector(to, value);
+}
+
+// Streamed stores reach other threads only after a fence.
+inline void finish_streaming() {
+#if defined(__x86_64__)
+    _mm_sfence();
+#endif
+}
+
+// std::min would be an inline function shared between the instruction sets.
+template <class T>
+constexpr T smaller(T a, T b) {
+    return a < b ? a : b;
+}
+
+template <class T>
+constexpr T larger(T a, T b) {
+    return a > b ? a : b;
+}
+
+}  // namespace laconic::LACONIC_ISA_NAMESPACE
