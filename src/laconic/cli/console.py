@@ -1,0 +1,66 @@
+"""What every command shares on the terminal: tables and JSON to stdout, progress to stderr."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from rich.console import Console, RenderableType
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+_PIPE_WIDTH = 160
+"""Columns where nobody's window sets a limit."""
+
+
+def show(*items: RenderableType) -> None:
+    """Prints tables and text to stdout."""
+    console = Console() if sys.stdout.isatty() else Console(width=_PIPE_WIDTH)
+    for item in items:
+        console.print(item, highlight=False)
+
+
+def show_json(value: Any) -> None:
+    """Prints a value as JSON, and nothing else. What JSON has no number for (Inf, NaN) becomes null."""
+    print(json.dumps(finite(value), indent=2, allow_nan=False))
+
+
+def finite(value: Any) -> Any:
+    """The same value with None for every Inf and NaN."""
+    if isinstance(value, dict):
+        return {key: finite(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [finite(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+@contextmanager
+def progress(total: int) -> Iterator[Callable[[str], None]]:
+    """A bar on stderr, gone when the block ends. What it gives is called with what begins now, `total` times."""
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()) as bar:
+        task = bar.add_task("", total=total)
+        begun = 0
+
+        def begin(what: str) -> None:
+            nonlocal begun
+            bar.update(task, description=what, completed=begun)
+            begun += 1
+
+        yield begin
+
+
+def size(nbytes: int) -> str:
+    """Bytes as a person reads them.
+
+    >>> size(999), size(791_555), size(2**31)
+    ('999 B', '792 kB', '2.15 GB')
+    """
+    value, units = float(nbytes), ["B", "kB", "MB", "GB", "TB"]
+    while value >= 999.5 and len(units) > 1:
+        value /= 1000
+        units.pop(0)
+    return f"{nbytes} B" if units[0] == "B" else f"{value:.3g} {units[0]}"

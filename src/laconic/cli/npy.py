@@ -1,0 +1,57 @@
+"""One tensor <-> a .npy file. The header is read, and held against the file's size, before anything is allocated."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+import torch
+from numpy.lib import format as npy_format
+from torch import Tensor
+
+from laconic.errors import CorruptData, SpecError
+
+
+def read(path: Path) -> Tensor:
+    """The array in a file, in C order and native byte order. Never unpickles."""
+    with path.open("rb") as file:
+        shape, fortran, dtype = _read_header(path, file)
+        data_at = file.tell()
+    _check_dtype(path, dtype)
+    count, present = math.prod(shape), path.stat().st_size - data_at
+    if present < count * dtype.itemsize:
+        raise CorruptData(f"'{path}' is truncated: expected {count * dtype.itemsize} bytes of data, found {present}")
+    flat = np.fromfile(path, dtype, count, offset=data_at)
+    array = flat.astype(dtype.newbyteorder("="), copy=False).reshape(shape, order="F" if fortran else "C")
+    return torch.from_numpy(array).contiguous()
+
+
+def write(path: Path, x: Tensor) -> None:
+    try:
+        array = x.numpy()
+    except TypeError as error:
+        name = str(x.dtype).removeprefix("torch.")
+        raise SpecError(f"A .npy file has no {name}. Write it to a .safetensors file") from error
+    with path.open("wb") as file:
+        np.save(file, array, allow_pickle=False)
+
+
+def _read_header(path: Path, file: BinaryIO) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+    try:
+        version = npy_format.read_magic(file)
+        read = npy_format.read_array_header_1_0 if version == (1, 0) else npy_format.read_array_header_2_0
+        return read(file)
+    except (ValueError, EOFError) as error:
+        raise CorruptData(f"'{path}' is not a sound .npy file: {error}") from error
+
+
+def _check_dtype(path: Path, dtype: np.dtype[Any]) -> None:
+    try:
+        torch.from_numpy(np.empty(0, dtype.newbyteorder("=")))
+    except TypeError as error:
+        raise SpecError(
+            f"'{path}' holds {dtype}: expected numbers of a type that PyTorch has too. "
+            "(bfloat16 has no place in .npy: write it to a .safetensors file)"
+        ) from error
