@@ -17,7 +17,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from laconic.errors import DataError
+from laconic.errors import DataError, SpecError
 from laconic.ops import LIBRARY, load_bodies
 from laconic.ops.axis import along_columns, along_rows, decoding_map, encoding_map
 
@@ -51,10 +51,25 @@ def coefficient_shape(shape: Any, block: int, chop: int, triangle: bool) -> list
     return [*leading, block_rows * chop, block_columns * chop]
 
 
+def check_call(image: Tensor, coefficients: Tensor, basis: Tensor, chop: int, triangle: bool) -> None:
+    """Raises unless the tensors fit together. Every body asks first: a kernel believes the sizes it is told."""
+    block = basis.shape[0]
+    if basis.dim() != 2 or basis.shape[1] != block or not 1 <= chop <= block:
+        raise SpecError(f"expected a square basis and chop from 1 to its size, got {list(basis.shape)}, chop={chop}")
+    expected = coefficient_shape(image.shape, block, chop, triangle)
+    dtype = coefficient_dtype(image.dtype)
+    if list(coefficients.shape) != expected or coefficients.dtype != dtype or coefficients.device != image.device:
+        raise SpecError(
+            f"For an image of {list(image.shape)} {image.dtype} on {image.device}, expected coefficients of "
+            f"{expected} {dtype}, got {list(coefficients.shape)} {coefficients.dtype} on {coefficients.device}"
+        )
+
+
 # The reference: on any device, whatever has no faster body.
 
 
 def reference_encode(x: Tensor, basis: Tensor, chop: int, triangle: bool, out: Tensor) -> None:
+    check_call(x, out, basis, chop, triangle)
     floats = x.to(compute_dtype(x.dtype))
     kept = basis[:chop].to(device=x.device, dtype=floats.dtype)
     y = along_rows(encoding_map(x.shape[-2], kept, SPAN), floats)
@@ -67,6 +82,7 @@ def reference_encode(x: Tensor, basis: Tensor, chop: int, triangle: bool, out: T
 
 
 def reference_decode(y: Tensor, basis: Tensor, chop: int, triangle: bool, out: Tensor) -> None:
+    check_call(out, y, basis, chop, triangle)
     floats = y.to(compute_dtype(out.dtype))
     kept = basis[:, :chop].to(device=y.device, dtype=floats.dtype)
     height, width = out.shape[-2:]

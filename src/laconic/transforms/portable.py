@@ -7,6 +7,7 @@ between the two products are `serial**2` times smaller. Tiles are whole blocks: 
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import accumulate
 from typing import cast
 
 import torch
@@ -25,9 +26,9 @@ from laconic.ops.block import (
 from laconic.stage import TensorSpec, Tiling
 
 OPERATORS = frozenset(
-    {"matmul", "narrow", "slice", "unflatten", "flatten", "transpose", "cat", "to"}  # both layouts
-    | {"index_select", "new_zeros", "index_copy"}  # keep=triangle
-    | {"nan_to_num", "round", "clamp"}  # uint8 images
+    {"matmul", "mT", "narrow", "unflatten", "flatten", "cat"}  # float32 or float64, keep=square
+    | {"reshape", "index_select", "new_zeros", "index_copy"}  # keep=triangle
+    | {"to", "nan_to_num", "round", "clamp"}  # other dtypes
 )
 
 
@@ -86,7 +87,8 @@ def transform_tiles(x: Tensor, rows: list[AxisMap], columns: list[AxisMap], enco
 def _cut(x: Tensor, dim: int, maps: list[AxisMap]) -> list[Tensor]:
     if len(maps) == 1:
         return [x]
-    return list(x.split([m.in_size for m in maps], dim))
+    starts = accumulate((m.in_size for m in maps), initial=0)
+    return [x.narrow(dim, start, m.in_size) for start, m in zip(starts, maps, strict=False)]
 
 
 def _join(pieces: list[Tensor], dim: int) -> Tensor:
@@ -119,10 +121,10 @@ class BlockEncode(_BlockModule):
         super().__init__(rows, True, image, triangle, tiling)
 
     def forward(self, x: Tensor) -> Tensor:
-        y = transform_tiles(x.to(self.compute), self.rows.maps(), self.columns.maps(), encode=True)
+        y = transform_tiles(_as(x, self.compute), self.rows.maps(), self.columns.maps(), encode=True)
         if self.index is not None:
             y = gather_triangle(y, self.chop, self.index)
-        return y.to(coefficient_dtype(self.image.dtype))
+        return _as(y, coefficient_dtype(self.image.dtype))
 
 
 class BlockDecode(_BlockModule):
@@ -132,8 +134,13 @@ class BlockDecode(_BlockModule):
         super().__init__(columns, False, image, triangle, tiling)
 
     def forward(self, y: Tensor) -> Tensor:
-        y = y.to(self.compute)
+        y = _as(y, self.compute)
         if self.index is not None:
             y = scatter_triangle(y, self.chop, self.index)
         x = transform_tiles(y, self.rows.maps(), self.columns.maps(), encode=False)
-        return to_pixels(x) if self.image.dtype == torch.uint8 else x.to(self.image.dtype)
+        return to_pixels(x) if self.image.dtype == torch.uint8 else _as(x, self.image.dtype)
+
+
+def _as(x: Tensor, dtype: torch.dtype) -> Tensor:
+    """`x.to(dtype)`, which an exporter keeps even where it does nothing."""
+    return x if x.dtype == dtype else x.to(dtype)
