@@ -1,0 +1,44 @@
+"""What a measurement is asked to do, and the tensors it does it with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from laconic.bench.measure import Effort
+
+SEED = 0
+
+
+@dataclass(frozen=True)
+class Plan:
+    """`quick` takes smaller batches and fewer rounds: to see that all is well, not to be quoted."""
+
+    device: torch.device
+    threads: int
+    chops: tuple[int, ...]
+    serial: tuple[int, ...]
+    quick: bool
+
+    @property
+    def effort(self) -> Effort:
+        return Effort(seconds=0.05, rounds=3) if self.quick else Effort(seconds=1.0, rounds=7)
+
+    @property
+    def on_gpu(self) -> bool:
+        return self.device.type == "cuda"
+
+    def images(self, *shape: int, dtype: torch.dtype = torch.float32) -> Tensor:
+        """Noise, the same for every machine: no speed here depends on the values."""
+        generator = torch.Generator().manual_seed(SEED)
+        if dtype == torch.uint8:
+            return torch.randint(0, 256, shape, dtype=dtype, generator=generator).to(self.device)
+        return torch.rand(shape, dtype=dtype, generator=generator).to(self.device)
+
+    @property
+    def command(self) -> str:
+        chops, serial = (",".join(map(str, values)) for values in (self.chops, self.serial))
+        options = f"--device {self.device} --threads {self.threads} --chops {chops} --serial {serial}"
+        return f"laconic bench blocks {options}{' --quick' * self.quick}"

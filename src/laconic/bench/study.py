@@ -1,0 +1,138 @@
+"""What a measurement wrote down: rows of numbers, verdicts on floors, and where and how it ran. JSON and back."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any
+
+from laconic.bench.machine import Machine
+from laconic.bench.measure import Contender, Race, Timing
+from laconic.errors import CorruptData
+from laconic.files import file_errors, replacing
+
+KIND = "laconic bench blocks"
+VERSION = 1
+
+
+@dataclass(frozen=True)
+class Row:
+    """One contender of one race."""
+
+    section: str
+    race: str
+    name: str
+    what: str
+    codec: str | None
+    shape: list[int]
+    dtype: str
+    parameters: dict[str, int]
+    included: str
+    threads: int
+    seconds: float
+    q1: float
+    q3: float
+    rounds: int
+    gb_per_s: float
+    samples_per_s: float
+
+    @classmethod
+    def of(cls, race: Race, contender: Contender, timing: Timing, threads: int) -> Row:
+        """A sample is what the first dimension counts; a single image is one."""
+        shape = list(contender.x.shape)
+        return cls(
+            section=race.section,
+            race=race.title,
+            name=contender.name,
+            what=contender.what,
+            codec=contender.codec,
+            shape=shape,
+            dtype=str(contender.x.dtype).removeprefix("torch."),
+            parameters=dict(contender.parameters),
+            included=contender.included,
+            threads=contender.threads or threads,
+            seconds=timing.median,
+            q1=timing.q1,
+            q3=timing.q3,
+            rounds=timing.rounds,
+            gb_per_s=contender.x.nbytes / timing.median / 1e9,
+            samples_per_s=(shape[0] if len(shape) > 2 else 1) / timing.median,
+        )
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """A promise about speed, held against what was measured. `at_least`: more is better."""
+
+    name: str
+    measured: float
+    floor: float
+    aim: float | None
+    at_least: bool
+    unit: str
+
+    @property
+    def met(self) -> bool:
+        return self._reaches(self.floor)
+
+    @property
+    def aim_met(self) -> bool | None:
+        return None if self.aim is None else self._reaches(self.aim)
+
+    def _reaches(self, mark: float) -> bool:
+        return self.measured >= mark if self.at_least else self.measured <= mark
+
+
+@dataclass(frozen=True)
+class Study:
+    """A whole measurement."""
+
+    command: str
+    device: str
+    seed: int
+    machine: Machine
+    verdicts: tuple[Verdict, ...]
+    rows: tuple[Row, ...]
+
+    def section(self, name: str) -> list[Row]:
+        return [row for row in self.rows if row.section == name]
+
+    def to_json(self) -> dict[str, Any]:
+        verdicts = [asdict(v) | {"met": v.met, "aim_met": v.aim_met} for v in self.verdicts]
+        return {"kind": KIND, "version": VERSION} | asdict(self) | {"verdicts": verdicts}
+
+    def save(self, path: Path) -> None:
+        with replacing(path) as temporary:
+            temporary.write_text(json.dumps(self.to_json(), indent=1, allow_nan=False) + "\n")
+
+
+def load(path: Path) -> Study:
+    """Reads what `Study.save` wrote; CorruptData if it is anything else."""
+    with file_errors(path, "read"):
+        content = path.read_bytes()
+    try:
+        return _parse(json.loads(content))
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise CorruptData(f"'{path}' is not what 'laconic bench blocks --out' writes: {error!r}") from error
+
+
+def _parse(value: Any) -> Study:
+    if (value.get("kind"), value.get("version")) != (KIND, VERSION):
+        raise ValueError(f"expected kind {KIND!r}, version {VERSION}")
+    plain = {name: value[name] for name in ("command", "device", "seed", "machine")}
+    verdicts = tuple(Verdict(**_only(Verdict, verdict)) for verdict in value["verdicts"])
+    return Study(**plain, verdicts=verdicts, rows=tuple(Row(**_only(Row, row)) for row in value["rows"]))
+
+
+def _only(kind: Any, value: dict[str, Any]) -> dict[str, Any]:
+    return {field.name: value[field.name] for field in fields(kind)}
+
+
+def by_race(rows: Iterable[Row]) -> dict[str, dict[tuple[str, str], Row]]:
+    """The rows of a section: for each race, what each contender did."""
+    races: dict[str, dict[tuple[str, str], Row]] = {}
+    for row in rows:
+        races.setdefault(row.race, {})[row.name, row.what] = row
+    return races
