@@ -7,8 +7,7 @@ decode:  main --stage n--> .. --stage 0--> x'       walks the specs of every bou
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from dataclasses import dataclass, field
 from typing import Any
 
 import torch
@@ -17,6 +16,7 @@ from torch import Tensor
 from laconic import grammar
 from laconic.encoded import Encoded, Link, boundary_specs, part_specs, promised_parts
 from laconic.errors import CorruptData, SpecError
+from laconic.memo import remembered
 from laconic.stage import Context, Kind, Parts, PartSpec, PartsSpec, Stage, TensorSpec
 
 
@@ -33,19 +33,17 @@ class Codec:
     """
 
     stages: tuple[Stage, ...]
+    links: tuple[Link, ...] = field(init=False, repr=False, compare=False)
+    """The stages with the versions they write today."""
 
     def __post_init__(self) -> None:
         if not self.stages:
             raise SpecError("A codec needs at least one stage, such as 'dct:chop=4'")
         grammar.check_order(self.stages)
+        object.__setattr__(self, "links", tuple(Link(stage, stage.version) for stage in self.stages))
 
     def __str__(self) -> str:
         return "|".join(str(stage) for stage in self.stages)
-
-    @cached_property
-    def links(self) -> tuple[Link, ...]:
-        """The stages with the versions they write today."""
-        return tuple(Link(stage, stage.version) for stage in self.stages)
 
     def out_spec(self, x: TensorSpec) -> tuple[PartsSpec, ...]:
         """What each stage gives for such a tensor. Raises SpecError for what the codec cannot take."""
@@ -66,7 +64,8 @@ class Codec:
         if out is not None:
             self._check_out(out, spec, x.device)
         context = Context(x)
-        specs, side, last = [spec], dict[str, Tensor](), len(self.stages) - 1
+        specs, last = [spec], len(self.stages) - 1
+        side: dict[str, Tensor] = {}
         for i, stage in enumerate(self.stages):
             room = None if out is None else _room(out, i, is_last=i == last)
             parts = stage.encode(x, context, room)
@@ -121,7 +120,7 @@ def decode(enc: Encoded, out: Tensor | None = None) -> Tensor:
     return x
 
 
-@lru_cache(maxsize=1024)  # a training loop asks the same again and again
+@remembered
 def _promises(stages: tuple[Stage, ...], x: TensorSpec) -> tuple[PartsSpec, ...]:
     promised = []
     for stage in stages:
@@ -148,7 +147,7 @@ def check_parts(enc: Encoded) -> None:
     _check_part("part 'main'", TensorSpec.of(enc.parts["main"]), PartSpec(enc.specs[-1]))
 
 
-@lru_cache(maxsize=1024)
+@remembered
 def check_boundaries(chain: tuple[Link, ...], specs: tuple[TensorSpec, ...]) -> None:
     for link, before, after in zip(chain, specs, specs[1:], strict=False):
         _check_part(f"what '{link.stage}' gave", after, link.stage.out_spec(before).main)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 import torch
@@ -12,6 +11,7 @@ import torch.utils._pytree as pytree
 from torch import Tensor
 
 from laconic.errors import SpecError
+from laconic.memo import remembered
 from laconic.stage import PartSpec, Stage, TensorSpec
 
 
@@ -121,7 +121,7 @@ def boundary_specs(chain: tuple[Link, ...], x: TensorSpec) -> tuple[TensorSpec, 
     return tuple(specs)
 
 
-@lru_cache(maxsize=1024)  # a training loop asks the same again and again
+@remembered
 def promised_parts(chain: tuple[Link, ...], specs: tuple[TensorSpec, ...]) -> Mapping[str, PartSpec]:
     """What every part must be, by its name in `Encoded.parts`, given the tensors at each boundary."""
     side: dict[str, PartSpec] = {}

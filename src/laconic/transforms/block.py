@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from dataclasses import dataclass
-from functools import cache
 from typing import ClassVar, Literal
 
 import torch
 from torch import Tensor, nn
 
 from laconic.errors import SpecError
+from laconic.memo import remembered
 from laconic.ops import block as ops
 from laconic.stage import Context, Kind, Parts, PartSpec, PartsSpec, Stage, TensorSpec, Tiling
 from laconic.transforms.portable import OPERATORS, BlockDecode, BlockEncode
@@ -85,7 +85,7 @@ class BlockTransform(Stage):
         return (BlockEncode(rows, x, self.triangle, tiling), BlockDecode(columns, x, self.triangle, tiling))
 
 
-@cache
+@remembered
 def matrix(
     basis: type[BlockTransform], block: int, side: Literal["analysis", "synthesis"], device: torch.device
 ) -> Tensor:

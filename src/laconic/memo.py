@@ -1,0 +1,23 @@
+"""Answers that depend on specs alone are worked out once: a training loop asks the same again and again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache, wraps
+from typing import ParamSpec, TypeVar
+
+import torch
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def remembered(function: Callable[P, R]) -> Callable[P, R]:
+    """An `lru_cache` that torch.compile looks through, as what it traces is remembered anyway."""
+    cached = lru_cache(maxsize=1024)(function)
+
+    @wraps(function)
+    def answer(*args: P.args, **kwargs: P.kwargs) -> R:
+        return function(*args, **kwargs) if torch.compiler.is_compiling() else cached(*args, **kwargs)
+
+    return answer

@@ -1,0 +1,36 @@
+"""One row for each chain that must keep every promise. A new stage adds a row."""
+
+from __future__ import annotations
+
+import torch
+
+FIXED_SIZE = [
+    "dct:chop=4",
+    "dct:chop=7,keep=triangle",
+    "dct:chop=16,block=16",
+    "dct:chop=5,block=32,keep=triangle",
+    "zfp:chop=2",
+    "zfp:chop=4,keep=triangle",
+    "hadamard:chop=3",
+    "hadamard:chop=4,block=4",
+    "cast:dtype=bfloat16",
+    "dct:chop=4|cast:dtype=float16",
+    "dct:chop=8|zfp:chop=2",
+    "affine",
+    "dct:chop=4|affine:bits=8",
+    "dct:chop=4|affine:bits=4,per=sample",
+    "dct:chop=2|affine:bits=6,per=channel,symmetric=true",
+]
+
+CHAINS = FIXED_SIZE
+
+SHAPES = [(2, 3, 16, 24), (2, 3, 13, 21), (1, 1, 1, 9), (4, 8, 8), (5, 7)]
+
+FLOATS = [torch.float32, torch.float64, torch.float16, torch.bfloat16]
+
+
+def ramp(shape: tuple[int, ...], dtype: torch.dtype = torch.float32) -> torch.Tensor:
+    """Smooth, deterministic data in [0, 1], or [0, 255] for uint8, that no two samples share."""
+    count = torch.Size(shape).numel()
+    values = (torch.arange(count, dtype=torch.float64) * 0.37).sin().mul(0.5).add(0.5).reshape(shape)
+    return (values * 255).to(dtype) if dtype == torch.uint8 else values.to(dtype)
