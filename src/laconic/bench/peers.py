@@ -37,7 +37,7 @@ def codec_pair(chop: int, x: Tensor, keep: str = "square", name: str = "laconic"
     codec, spec = chain.codec(dct(chop, keep)), TensorSpec.of(x)
     enc, y = codec.empty(spec, x.device), torch.empty_like(x)
     check = round_trip_check(name, x, lambda: y, chop, keep)
-    text, about = str(codec), {"chop": chop}
+    text, about = str(codec), {"chop": chop, "encoded_bytes": enc.nbytes}
     return [
         Contender(name, "encode", lambda: codec.encode(x, out=enc), spec, INTO_ROOM, codec=text, parameters=about),
         Contender(name, "decode", lambda: chain.decode(enc, out=y), spec, INTO_ROOM, check, text, parameters=about),

@@ -35,6 +35,8 @@ class Row:
     q1: float
     q3: float
     rounds: int
+    nbytes: int
+    """Of the uncompressed tensor."""
     gb_per_s: float
     samples_per_s: float
 
@@ -57,6 +59,7 @@ class Row:
             q1=timing.q1,
             q3=timing.q3,
             rounds=timing.rounds,
+            nbytes=contender.x.nbytes,
             gb_per_s=contender.x.nbytes / timing.median / 1e9,
             samples_per_s=(shape[0] if len(shape) > 2 else 1) / timing.median,
         )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from functools import partial
 
@@ -53,8 +52,8 @@ def _step(x: Tensor, stem: Stem) -> Contender:
         optimiser.step()
 
     def check() -> None:
-        if not math.isfinite(float(loss)):
-            raise WrongResult(f"ResNet-34's loss is {float(loss)} after a step: it was not timed")
+        if not loss.isfinite():
+            raise WrongResult(f"ResNet-34's loss is {loss.item()} after a step: it was not timed")
 
     included = f"forward, backward and SGD in float32, {stem} stem; no loading of data"
     return Contender("ResNet-34", "train", run, TensorSpec.of(x), included, check)

@@ -1,0 +1,76 @@
+"""The figures of bars: floors, and training beside the codec."""
+
+from __future__ import annotations
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+
+from laconic.bench import canvas
+from laconic.bench.study import Row, Study, Verdict, by_race
+
+
+def floors(study: Study) -> Figure:
+    """Every verdict as a multiple of its floor, so that one axis serves all: right of 1 is met."""
+    height = 1.6 + 0.21 * len(study.verdicts)
+    figure, (ax,) = canvas.new_figure("Speed floors", ["measured, as a multiple of the floor"], study, (9, height))
+    for y, verdict in enumerate(study.verdicts):
+        _draw_verdict(ax, y, verdict)
+    ax.axvline(1, color="black", lw=1.5)
+    ax.set_xscale("log")
+    ax.xaxis.set_major_formatter("{x:g}")
+    ax.set_yticks(range(len(study.verdicts)), [verdict.name for verdict in study.verdicts])
+    ax.invert_yaxis()
+    ax.grid(axis="y", visible=False)
+    ax.margins(x=0.2, y=0.01)
+    figure.legend(handles=_legend(), loc="outside right upper")
+    return figure
+
+
+def _draw_verdict(ax: Axes, y: int, verdict: Verdict) -> None:
+    def multiple(value: float) -> float:
+        return value / verdict.floor if verdict.at_least else verdict.floor / value
+
+    met = verdict.met
+    end = multiple(verdict.measured)
+    ax.barh(y, end - 1, left=1, height=0.7, color=canvas.GOOD if met else canvas.BAD, hatch=None if met else "///")
+    if verdict.aim is not None:
+        ax.plot(multiple(verdict.aim), y, "|", color="black", ms=11, mew=2)
+    sign = "\u2265" if verdict.at_least else "\u2264"
+    text = f"{verdict.measured:.3g} {verdict.unit} ({sign} {verdict.floor:g})"
+    ax.annotate(text, (max(end, 1), y), xytext=(6, 0), textcoords="offset points", va="center", fontsize=7)
+
+
+def _legend() -> list[Patch | Line2D]:
+    return [
+        Patch(color=canvas.GOOD, label="met"),
+        Patch(facecolor=canvas.BAD, hatch="///", label="missed"),
+        Line2D([], [], color="black", lw=1.5, label="floor"),
+        Line2D([], [], color="black", marker="|", ls="", ms=11, mew=2, label="aim"),
+    ]
+
+
+def training(study: Study) -> Figure:
+    """Samples a second: a codec far to the right of the training step is hidden behind it."""
+    races = by_race(study.section("training"))
+    figure, axes = canvas.new_figure("Training and the codec", list(races), study, (5.2 * len(races) + 1, 3.4))
+    for ax, race in zip(axes, races.values(), strict=True):
+        _draw_rates(ax, list(race.values()))
+    return figure
+
+
+def _draw_rates(ax: Axes, rows: list[Row]) -> None:
+    step = next(row for row in rows if row.what == "train")
+    colours = {"train": canvas.PEER, "encode": canvas.SERIES[0], "decode": canvas.SERIES[4]}
+    for y, row in enumerate(rows):
+        ax.barh(y, row.samples_per_s, height=0.7, color=colours[row.what])
+        share = "" if row is step else f" ({step.samples_per_s / row.samples_per_s:.2g} of a step)"
+        text = f"{row.samples_per_s:,.3g}{share}" if row.samples_per_s < 100 else f"{row.samples_per_s:,.0f}{share}"
+        ax.annotate(text, (row.samples_per_s, y), xytext=(4, 0), textcoords="offset points", va="center", fontsize=8)
+    ax.set_yticks(range(len(rows)), [f"{row.name}, {row.what}" for row in rows])
+    ax.set_xscale("log")
+    ax.set_xlim(right=max(row.samples_per_s for row in rows) * 60)
+    ax.set_xlabel("samples/s")
+    ax.invert_yaxis()
+    ax.grid(axis="y", visible=False)

@@ -1,0 +1,72 @@
+"""What all figures share: their style, colours, captions, and how they are saved."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from matplotlib import colormaps, style
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from laconic.bench import machine
+from laconic.bench.study import Study
+
+STYLE = {
+    "axes.axisbelow": True,
+    "axes.grid": True,
+    "axes.spines.right": False,
+    "axes.spines.top": False,
+    "axes.titlesize": 10,
+    "font.size": 9,
+    "grid.alpha": 0.3,
+    "legend.fontsize": 8,
+    "legend.frameon": False,
+    "svg.fonttype": "none",
+    "svg.hashsalt": "laconic",  # with no date in the file, one study gives one file
+}
+SERIES = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
+"""Okabe and Ito's colours, which the colour-blind tell apart."""
+MARKERS = "osD^vP"
+GOOD, BAD, PEER = SERIES[0], SERIES[1], "#555555"
+
+
+def new_figure(title: str, panels: Sequence[str], study: Study, size: tuple[float, float]) -> tuple[Figure, list[Axes]]:
+    """A row of panels under a title, above the name of the hardware."""
+    figure = Figure(figsize=size, layout="constrained")
+    axes = list(figure.subplots(1, len(panels), squeeze=False)[0])
+    for ax, panel in zip(axes, panels, strict=True):
+        ax.set_title(panel)
+    figure.suptitle(title, fontsize=11, fontweight="bold")
+    caption = textwrap.fill(machine.summary(study.machine), int(size[0] * 18))
+    figure.supxlabel(caption, fontsize=7, color=PEER)
+    return figure, axes
+
+
+def chop_colour(chop: int) -> Any:
+    """Dark to light, so that order shows without colour."""
+    return colormaps["viridis"]((chop - 1) / 7.5)
+
+
+def plain_ticks(ax: Axes, values: Sequence[int]) -> None:
+    """A logarithmic x axis that names the values measured, and no others."""
+    ax.set_xscale("log", base=2)
+    ax.set_xticks(values, [str(value) for value in values])
+    ax.minorticks_off()
+
+
+def plain_log_y(ax: Axes) -> None:
+    """A logarithmic y axis in plain numbers."""
+    ax.set_yscale("log")
+    ax.yaxis.set_major_formatter("{x:g}")
+
+
+def legend_beside(figure: Figure, ax: Axes) -> None:
+    figure.legend(*ax.get_legend_handles_labels(), loc="outside right upper")
+
+
+def save(draw: Callable[[Study], Figure], study: Study, path: Path) -> None:
+    with style.context(STYLE):
+        draw(study).savefig(path, format="svg", metadata={"Date": None})

@@ -1,0 +1,80 @@
+"""`laconic bench`: how fast codecs are on this machine, as tables, JSON, and figures drawn from the JSON."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from laconic.cli import console
+from laconic.errors import SpecError
+
+if TYPE_CHECKING:
+    import torch
+
+    from laconic.bench.plan import Plan
+
+app = typer.Typer(help="Measure speed: tables, JSON, and figures from the JSON.", no_args_is_help=True)
+
+
+@app.command()
+def blocks(
+    out: Annotated[Path | None, typer.Option(help="Write the JSON here.")] = None,
+    device: Annotated[str, typer.Option(help="cpu, or cuda.")] = "cpu",
+    threads: Annotated[int | None, typer.Option(min=1, help="All cores when not given.")] = None,
+    chops: Annotated[str | None, typer.Option(help="Such as 2,4,7. By default 1 to 8; 2,4,7 when quick.")] = None,
+    serial: Annotated[str, typer.Option(help="Tiles along each axis of the image.")] = "1,2,4",
+    quick: Annotated[bool, typer.Option("--quick", help="Less of everything: to try, not to quote.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the JSON instead of tables.")] = False,
+) -> None:
+    """Time the block transform beside a copy, dense products and training."""
+    from laconic.bench import blocks as study
+    from laconic.bench.tables import tables
+
+    plan = _plan(device, threads, chops or ("2,4,7" if quick else "1,2,3,4,5,6,7,8"), serial, quick)
+    with console.progress(len(list(study.races(plan)))) as begin:
+        result = study.measure(plan, begin)
+    if out is not None:
+        result.save(out)
+    if as_json:
+        console.show_json(result.to_json())
+    else:
+        console.show(*tables(result))
+
+
+@app.command()
+def plot(
+    file: Annotated[Path, typer.Argument(help="What 'laconic bench blocks --out' wrote.")],
+    out: Annotated[Path, typer.Option(help="A folder for the figures (SVG).")],
+) -> None:
+    """Draw the figures of a measurement, from its JSON alone."""
+    from laconic.bench.plot import draw
+
+    for path in draw(file, out):
+        typer.echo(path)
+
+
+def _plan(device: str, threads: int | None, chops: str, serial: str, quick: bool) -> Plan:
+    import torch
+
+    from laconic.bench.plan import Plan
+
+    return Plan(
+        _device(device), threads or torch.get_num_threads(), _numbers("chops", chops), _numbers("serial", serial), quick
+    )
+
+
+def _device(name: str) -> torch.device:
+    import torch
+
+    if name not in ("cpu", "cuda") or (name == "cuda" and not torch.cuda.is_available()):
+        raise SpecError(f"--device {name}: expected cpu" + ", or cuda, which this machine has not" * (name == "cuda"))
+    return torch.device(name)
+
+
+def _numbers(option: str, text: str) -> tuple[int, ...]:
+    try:
+        return tuple(dict.fromkeys(int(number) for number in text.split(",")))
+    except ValueError as error:
+        raise SpecError(f"--{option} {text}: expected whole numbers, such as 1,2,4") from error
