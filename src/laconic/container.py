@@ -23,9 +23,9 @@ from laconic.encoded import Encoded, promised_parts
 from laconic.errors import CorruptData, SpecError
 from laconic.files import file_errors, replacing
 
-_KEY = "laconic"
-_CHECKSUM = "laconic.crc32"
+_KEY = "laconic"  # one key only: safetensors writes several in any order, and equal content should be equal bytes
 _DIGITS = "00000000"
+_BEFORE_DIGITS = rb'"laconic":"{\"crc32\":\"'  # as the header has it: JSON within JSON
 
 
 def save(path: str | os.PathLike[str], value: Encoded | Mapping[str, Encoded | Tensor]) -> None:
@@ -38,11 +38,13 @@ def save(path: str | os.PathLike[str], value: Encoded | Mapping[str, Encoded | T
     for name, item in named.items():
         _check_name(name, item, single=isinstance(value, Encoded))
         parts = {_part_name(name, k): v for k, v in item.parts.items()} if isinstance(item, Encoded) else {name: item}
+        _check_collisions(tensors, parts)
         tensors |= {key: part.detach().cpu().contiguous() for key, part in parts.items()}
     described = {name: description.describe(item) for name, item in named.items() if isinstance(item, Encoded)}
-    text = json.dumps({"format": description.FORMAT, "encoded": described}, separators=(",", ":"))
+    content = {"crc32": _DIGITS, "format": description.FORMAT, "encoded": described}
+    text = json.dumps(content, separators=(",", ":"))
     with replacing(path) as temporary:
-        safetensors.torch.save_file(_unshared(tensors), temporary, {_KEY: text, _CHECKSUM: _DIGITS})
+        safetensors.torch.save_file(_unshared(tensors), temporary, {_KEY: text})
         _stamp(temporary)
 
 
@@ -78,6 +80,11 @@ def _check_name(name: str, item: object, single: bool) -> None:
         raise SpecError(f"expected names that are not empty, got {name!r}")
     if not isinstance(item, Encoded | Tensor):
         raise SpecError(f"'{name}': expected an Encoded or a torch.Tensor, got {type(item).__name__}")
+
+
+def _check_collisions(tensors: Mapping[str, Tensor], parts: Mapping[str, Tensor]) -> None:
+    for key in tensors.keys() & parts.keys():
+        raise SpecError(f"expected names that do not collide, got '{key}' for both a tensor and an Encoded's part")
 
 
 def _unshared(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
@@ -127,11 +134,10 @@ def _read_header(path: Path) -> bytes:
 
 
 def _digits_at(header: bytes) -> int:
-    key = f'"{_CHECKSUM}":"'.encode()
-    at = header.find(key)
+    at = header.find(_BEFORE_DIGITS)
     if at < 0:
         raise CorruptData("This is not a file that laconic.save wrote: it has no laconic checksum")
-    return at + len(key)
+    return at + len(_BEFORE_DIGITS)
 
 
 def _file_crc(file: Any, header: bytes, digits_at: int) -> int:

@@ -34,7 +34,12 @@ def parse(text: str) -> tuple[Stage, ...]:
 def parse_stage(text: str) -> Stage:
     name, _, options = text.partition(":")
     cls = registry.find(name.strip())
-    given = dict(_parse_option(cls, option) for option in options.split(",") if option.strip())
+    given: dict[str, Any] = {}
+    for option in filter(str.strip, options.split(",")):
+        key, value = _parse_option(cls, option)
+        if key in given:
+            raise SpecError(f"'{text.strip()}' gives {key} twice. For example '{cls.example}'")
+        given[key] = value
     _check_complete(cls, given)
     return cls(**given)
 
