@@ -9,22 +9,23 @@ from matplotlib.patches import Patch
 
 from laconic.bench import canvas
 from laconic.bench.study import Row, Study, Verdict, by_race
+from laconic.bench.tables import plain_number
 
 
 def floors(study: Study) -> Figure:
     """Every verdict as a multiple of its floor, so that one axis serves all: right of 1 is met."""
     height = 1.6 + 0.21 * len(study.verdicts)
-    figure, (ax,) = canvas.new_figure("Speed floors", ["measured, as a multiple of the floor"], study, (9, height))
+    figure, (ax,) = canvas.new_figure("Speed floors", ["measured, as a multiple of the floor"], study, (10.5, height))
     for y, verdict in enumerate(study.verdicts):
         _draw_verdict(ax, y, verdict)
     ax.axvline(1, color="black", lw=1.5)
     ax.set_xscale("log")
-    ax.xaxis.set_major_formatter("{x:g}")
+    canvas.plain_log(ax.xaxis)
     ax.set_yticks(range(len(study.verdicts)), [verdict.name for verdict in study.verdicts])
     ax.invert_yaxis()
     ax.grid(axis="y", visible=False)
-    ax.margins(x=0.2, y=0.01)
-    figure.legend(handles=_legend(), loc="outside right upper")
+    ax.margins(y=0.01)
+    figure.legend(handles=_legend(), loc="outside upper right", ncols=4)
     return figure
 
 
@@ -38,8 +39,8 @@ def _draw_verdict(ax: Axes, y: int, verdict: Verdict) -> None:
     if verdict.aim is not None:
         ax.plot(multiple(verdict.aim), y, "|", color="black", ms=11, mew=2)
     sign = "\u2265" if verdict.at_least else "\u2264"
-    text = f"{verdict.measured:.3g} {verdict.unit} ({sign} {verdict.floor:g})"
-    ax.annotate(text, (max(end, 1), y), xytext=(6, 0), textcoords="offset points", va="center", fontsize=7)
+    text = f"{plain_number(verdict.measured)}{verdict.unit} (floor {sign} {verdict.floor:g})"
+    ax.text(1.01, y, text, transform=ax.get_yaxis_transform(), va="center", fontsize=8)
 
 
 def _legend() -> list[Patch | Line2D]:
@@ -65,11 +66,12 @@ def _draw_rates(ax: Axes, rows: list[Row]) -> None:
     colours = {"train": canvas.PEER, "encode": canvas.SERIES[0], "decode": canvas.SERIES[4]}
     for y, row in enumerate(rows):
         ax.barh(y, row.samples_per_s, height=0.7, color=colours[row.what])
-        share = "" if row is step else f" ({step.samples_per_s / row.samples_per_s:.2g} of a step)"
-        text = f"{row.samples_per_s:,.3g}{share}" if row.samples_per_s < 100 else f"{row.samples_per_s:,.0f}{share}"
+        share = "" if row is step else f" ({step.samples_per_s / row.samples_per_s:.2%} of a step)"
+        text = plain_number(row.samples_per_s) + share
         ax.annotate(text, (row.samples_per_s, y), xytext=(4, 0), textcoords="offset points", va="center", fontsize=8)
     ax.set_yticks(range(len(rows)), [f"{row.name}, {row.what}" for row in rows])
     ax.set_xscale("log")
+    ax.xaxis.set_major_formatter("{x:,.10g}")
     ax.set_xlim(right=max(row.samples_per_s for row in rows) * 60)
     ax.set_xlabel("samples/s")
     ax.invert_yaxis()

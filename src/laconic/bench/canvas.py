@@ -9,7 +9,9 @@ from typing import Any
 
 from matplotlib import colormaps, style
 from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator, NullFormatter
 
 from laconic.bench import machine
 from laconic.bench.study import Study
@@ -57,14 +59,22 @@ def plain_ticks(ax: Axes, values: Sequence[int]) -> None:
     ax.minorticks_off()
 
 
-def plain_log_y(ax: Axes) -> None:
-    """A logarithmic y axis in plain numbers."""
-    ax.set_yscale("log")
-    ax.yaxis.set_major_formatter("{x:g}")
+def plain_log(axis: Axis, base: int = 10) -> None:
+    """Names the values on a logarithmic axis in plain numbers, several in each decade."""
+    axis.set_major_locator(LogLocator(base, subs=(1, 2, 5) if base == 10 else (1,)))
+    axis.set_major_formatter("{x:,.10g}")
+    axis.set_minor_formatter(NullFormatter())
+
+
+def share_y(axes: Sequence[Axes]) -> None:
+    """Gives all panels the limits that hold all their values."""
+    limits = [ax.get_ylim() for ax in axes]
+    for ax in axes:
+        ax.set_ylim(min(low for low, _ in limits), max(high for _, high in limits))
 
 
 def legend_beside(figure: Figure, ax: Axes) -> None:
-    figure.legend(*ax.get_legend_handles_labels(), loc="outside right upper")
+    figure.legend(*ax.get_legend_handles_labels(), loc="outside right center")
 
 
 def save(draw: Callable[[Study], Figure], study: Study, path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from statistics import median
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -45,18 +46,24 @@ def _sweep(study: Study, section: str, title: str, label: str, place: Place) -> 
             speeds = [row.gb_per_s for row in line]
             ax.plot(xs, speeds, "o-", ms=4, color=canvas.chop_colour(chop), label=f"chop={chop}")
         canvas.plain_ticks(ax, xs)
+        ax.set_yscale("log")
+        canvas.plain_log(ax.yaxis)
         ax.set_xlabel(label)
-    _share_speed_axis(figure, axes)
+    canvas.share_y(axes)
+    axes[0].set_ylabel(SPEED)
+    canvas.legend_beside(figure, axes[0])
     return figure
 
 
 def _draw_peers(ax: Axes, peers: Sequence[Row], xs: Sequence[int], place: Place) -> None:
-    """A band for each peer: it was timed in every race, so from its slowest to its fastest."""
-    for name, hatch in (("copy_", None), ("dense", "//")):
-        speeds = [[row.gb_per_s for row in peers if row.name == name and place(row) in (x, None)] for x in xs]
-        lows, highs = [min(found) for found in speeds], [max(found) for found in speeds]
-        label = "dense products" if name == "dense" else name
-        ax.fill_between(xs, lows, highs, color=canvas.PEER, alpha=0.3, lw=1, hatch=hatch, label=label)
+    """Both ran in the races of all chops: a line for the copy, a band for the dense products of all chops."""
+
+    def speeds(name: str) -> list[list[float]]:
+        return [[row.gb_per_s for row in peers if row.name == name and place(row) in (x, None)] for x in xs]
+
+    ax.plot(xs, [median(found) for found in speeds("copy_")], "--", color="black", label="copy_")
+    lows, highs = ([best(found) for found in speeds("dense")] for best in (min, max))
+    ax.fill_between(xs, lows, highs, color=canvas.PEER, alpha=0.3, lw=1, hatch="//", label="dense products,\nall chops")
 
 
 def serial(study: Study) -> Figure:
@@ -73,8 +80,8 @@ def _by_chop(study: Study, section: str, title: str, label: str, value: Callable
     figure, axes = canvas.new_figure(f"{title} ({_shape(rows[0])})", DIRECTIONS, study, (9, 4))
     for ax, what in zip(axes, DIRECTIONS, strict=True):
         _draw_names(ax, [row for row in rows if row.what == what], value)
-    axes[1].sharey(axes[0])
-    axes[0].set_ylim(bottom=0)
+        ax.set_ylim(bottom=0)
+    canvas.share_y(axes)
     axes[0].set_ylabel(label)
     canvas.legend_beside(figure, axes[0])
     return figure
@@ -88,16 +95,14 @@ def triangle(study: Study) -> Figure:
     for ax, what in zip(axes, DIRECTIONS, strict=False):
         _draw_names(ax, [row for row in rows if row.what == what], lambda row: row.seconds * 1e6)
         ax.set_ylim(bottom=0)
-    _draw_names(axes[2], [row for row in rows if row.what == "encode"], compression_ratio)
-    canvas.plain_log_y(axes[2])
+    canvas.share_y(axes[:2])
+    _draw_names(axes[2], [row for row in rows if row.what == "encode"], lambda row: row.ratio)
+    axes[2].set_yscale("log", base=2)
+    canvas.plain_log(axes[2].yaxis, base=2)
     axes[0].set_ylabel("microseconds")
     axes[2].set_ylabel("times smaller, every byte counted")
     canvas.legend_beside(figure, axes[0])
     return figure
-
-
-def compression_ratio(row: Row) -> float:
-    return row.nbytes / row.parameters["encoded_bytes"]
 
 
 def _draw_names(ax: Axes, rows: Sequence[Row], value: Callable[[Row], float]) -> None:
@@ -113,13 +118,6 @@ def _draw_names(ax: Axes, rows: Sequence[Row], value: Callable[[Row], float]) ->
 def _label(line: Sequence[Row]) -> str:
     largest = max(row.parameters.get("matrix_bytes", 0) for row in line)
     return line[0].name + (f"\n(matrices to {largest // 1024:,} KiB)" if largest else "")
-
-
-def _share_speed_axis(figure: Figure, axes: Sequence[Axes]) -> None:
-    axes[1].sharey(axes[0])
-    canvas.plain_log_y(axes[0])
-    axes[0].set_ylabel(SPEED)
-    canvas.legend_beside(figure, axes[0])
 
 
 def _shape(row: Row) -> str:

@@ -55,21 +55,26 @@ def verdicts(rows: Sequence[Row]) -> tuple[Verdict, ...]:
         for what in ("encode", "decode"):
             found += _of_large(f"chop={chop} {what}", races[title(SHAPE, chop)], what, floors)
     for (name, what), row in races[title(SMALL, SMALL_CHOP)].items():
-        found.append(Verdict(f"4 KB {what}, {name}", row.seconds * 1e6, SMALL_CALL_US, None, False, "us"))
+        found.append(
+            Verdict(f"4 KB {what}: time of a call, {name}", row.seconds * 1e6, SMALL_CALL_US, None, False, " us")
+        )
     return tuple(found)
 
 
 def _of_large(name: str, race: dict[tuple[str, str], Row], what: str, floors: Floors) -> list[Verdict]:
-    square = race["square", what].seconds
+    def over(ours: str, peer: str) -> float:
+        return race[peer, what].seconds / race[ours, what].seconds
+
+    copy_speed = race["copy_", "copy"].seconds / race["square", what].seconds
     found = [
-        Verdict(f"{name} / dense", race["dense", what].seconds / square, floors.dense, None, True, "speed"),
-        Verdict(f"{name} / copy_", race["copy_", "copy"].seconds / square, floors.copy, floors.copy_aim, True, "speed"),
-        Verdict(f"{name}, triangle", race["triangle", what].seconds / square, TRIANGLE_TIME, None, False, "time"),
-        Verdict(f"{name}, uint8", race["uint8", what].seconds / square, UINT8_TIME, None, False, "time"),
+        Verdict(f"{name}: speed over dense", over("square", "dense"), floors.dense, None, True, "x"),
+        Verdict(f"{name}: speed over copy_", copy_speed, floors.copy, floors.copy_aim, True, "x"),
+        Verdict(f"{name}: time of triangle over square", over("square", "triangle"), TRIANGLE_TIME, None, False, "x"),
+        Verdict(f"{name}: time of uint8 over float32", over("square", "uint8"), UINT8_TIME, None, False, "x"),
     ]
     if ("2 threads", what) in race:
-        speed = race["1 thread", what].seconds / race["2 threads", what].seconds
-        found.append(Verdict(f"{name}, 2 threads / 1", speed, TWO_THREADS_SPEED, None, True, "speed"))
+        speed = over("2 threads", "1 thread")
+        found.append(Verdict(f"{name}: speed of 2 threads over 1", speed, TWO_THREADS_SPEED, None, True, "x"))
     return found
 
 

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from laconic.bench.measure import Contender, Race
 from laconic.bench.peers import BLOCK, copying, dct, dense_pair, round_trip_check
-from laconic.bench.plan import Plan
+from laconic.bench.plan import SERIAL_IMAGE, Plan
 from laconic.bench.sweeps import title
 from laconic.nn import Compress, Decompress
 from laconic.ops import block as ops
@@ -25,7 +25,7 @@ CHOPS = (2, 4, 7)
 def serial(plan: Plan) -> Iterator[Race]:
     """Tiles one after another: smaller matrices, for accelerators whose memory is small."""
     images = 2 if plan.quick else 100 if plan.on_gpu else 16
-    shape = (images, 3, 512, 512)
+    shape = (images, *SERIAL_IMAGE)
     for chop in plan.chops:
         yield Race("serial", title(shape, chop), partial(_serials, plan, shape, chop))
 

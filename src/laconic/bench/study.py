@@ -64,6 +64,11 @@ class Row:
             samples_per_s=(shape[0] if len(shape) > 2 else 1) / timing.median,
         )
 
+    @property
+    def ratio(self) -> float:
+        """How many times smaller it was stored, every byte counted; 1 for what does not compress."""
+        return self.nbytes / self.parameters.get("encoded_bytes", self.nbytes)
+
 
 @dataclass(frozen=True)
 class Verdict:

@@ -20,8 +20,8 @@ SECTIONS = {
     "floors": Section("What the floors are taken from", "ms"),
     "resolution": Section("Throughput against resolution", "GB/s"),
     "batch": Section("Throughput against batch size", "GB/s"),
-    "serial": Section("Serialised tiles", "ms"),
-    "triangle": Section("Triangle against square", "ms"),
+    "serial": Section("Serialised tiles, and the size of their matrices", "ms"),
+    "triangle": Section("Triangle against square, and the compression ratio", "ms"),
     "portable": Section("Portable modules, by the span of their matrices", "GB/s"),
     "training": Section("Training and the codec", "samples/s"),
     "transfer": Section("Host and device, transfer included", "GB/s"),
@@ -48,10 +48,15 @@ def _verdict_table(verdicts: Sequence[Verdict], caption: str) -> Table:
     table.add_column("aim")
     for v in verdicts:
         sign = ">=" if v.at_least else "<="
-        aim = "" if v.aim is None else f"{sign} {v.aim:g}"
-        floor = f"{sign} {v.floor:g} {v.unit}"
+        aim = "" if v.aim is None else f"{sign} {v.aim:g}{v.unit}"
+        floor = f"{sign} {v.floor:g}{v.unit}"
         table.add_row(
-            v.name, _number(v.measured), floor, aim, _met(v.met), "" if v.aim_met is None else _met(v.aim_met)
+            v.name,
+            plain_number(v.measured) + v.unit,
+            floor,
+            aim,
+            _met(v.met),
+            "" if v.aim_met is None else _met(v.aim_met),
         )
     return table
 
@@ -77,11 +82,16 @@ def _section_table(section: Section, rows: Sequence[Row], caption: str) -> Table
 
 def _cell(row: Row, unit: str) -> str:
     values = {"GB/s": row.gb_per_s, "samples/s": row.samples_per_s, "ms": row.seconds * 1e3}
-    matrices = row.parameters.get("matrix_bytes") if row.section == "serial" else None
-    return _number(values[unit]) + (f" ({matrices // 1024} KiB)" if matrices else "")
+    notes = {"serial": f" ({row.parameters.get('matrix_bytes', 0) // 1024:,} KiB)", "triangle": f" ({row.ratio:.3g}x)"}
+    return plain_number(values[unit]) + notes.get(row.section, "")
 
 
-def _number(value: float) -> str:
+def plain_number(value: float) -> str:
+    """Three digits or more, and no exponent.
+
+    >>> plain_number(0.1234), plain_number(1234.5)
+    ('0.123', '1,234')
+    """
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
