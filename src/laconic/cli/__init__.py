@@ -11,7 +11,7 @@ import sys
 
 import typer
 
-from laconic.cli import codecs, compress, decompress, info
+from laconic.cli import bench, codecs, compress, decompress, demo, info
 from laconic.errors import LaconicError
 
 app = typer.Typer(
@@ -25,6 +25,8 @@ app.command()(compress.compress)
 app.command()(decompress.decompress)
 app.command()(info.info)
 app.command()(codecs.codecs)
+app.command()(demo.demo)
+app.add_typer(bench.app, name="bench")
 
 
 @app.callback()

@@ -24,16 +24,20 @@ def show(*items: RenderableType) -> None:
 
 
 def show_json(value: Any) -> None:
-    """Prints a value as JSON, and nothing else. What JSON has no number for (Inf, NaN) becomes null."""
-    print(json.dumps(finite(value), indent=2, allow_nan=False))
+    """Prints a value as JSON, and nothing else."""
+    print(json_text(value))
 
 
-def finite(value: Any) -> Any:
-    """The same value with None for every Inf and NaN."""
+def json_text(value: Any) -> str:
+    """A value as JSON. What JSON has no number for (Inf, NaN) becomes null."""
+    return json.dumps(_finite(value), indent=2, allow_nan=False)
+
+
+def _finite(value: Any) -> Any:
     if isinstance(value, dict):
-        return {key: finite(item) for key, item in value.items()}
+        return {key: _finite(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [finite(item) for item in value]
+        return [_finite(item) for item in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
