@@ -52,7 +52,7 @@ def test_the_bytes_written_change_without_a_new_version(name: str) -> None:
     for part, tensor in enc.parts.items():
         near = 1 if tensor.dtype in (torch.uint8, torch.int8) else 1e-2 if tensor.dtype.itemsize == 2 else 1e-5
         assert torch.allclose(tensor.double(), golden.parts[part].double(), atol=near, rtol=0), part
-    if "0.1.0-cast-bfloat16" == name:  # no float arithmetic: every byte
+    if name == "0.1.0-cast-bfloat16":  # no float arithmetic: every byte
         assert enc.to_bytes() == (GOLDEN / f"{name}.wire").read_bytes()
 
 

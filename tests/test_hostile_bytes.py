@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import struct
 import zlib
@@ -63,10 +64,8 @@ def test_sealed_nonsense_crashes_the_reader(data: st.DataObject) -> None:
     for _ in range(data.draw(st.integers(1, 4))):
         at = data.draw(st.integers(HEADER.size, len(good) - 1))
         good[at] = data.draw(st.integers(0, 255))
-    try:
+    with contextlib.suppress(LaconicError):
         laconic.decode(Encoded.from_bytes(resealed(bytes(good))))
-    except LaconicError:
-        pass
 
 
 @pytest.mark.parametrize(
@@ -159,7 +158,7 @@ def test_metadata_that_lie_are_believed(tmp_path: Path, stored: object) -> None:
 
 def test_somebody_elses_file_is_read_as_ours(tmp_path: Path) -> None:
     safetensors.torch.save_file({"a": torch.zeros(3)}, tmp_path / "x")
-    with pytest.raises(CorruptData, match="not a file that laconic.save wrote"):
+    with pytest.raises(CorruptData, match=r"not a file that laconic\.save wrote"):
         laconic.load(tmp_path / "x")
 
 

@@ -68,7 +68,11 @@ def test_a_graph_breaks(dynamic: bool) -> None:
 def test_a_codec_breaks_the_graph() -> None:
     codec = laconic.codec("dct:chop=4,keep=triangle")
     torch._dynamo.reset()
-    compiled = torch.compile(lambda x: codec.decode(codec.encode(x)) + codec.roundtrip(x), fullgraph=True, backend="aot_eager")
+
+    def twice(x: Tensor) -> Tensor:
+        return codec.decode(codec.encode(x)) + codec.roundtrip(x)
+
+    compiled = torch.compile(twice, fullgraph=True, backend="aot_eager")
     x = torch.rand(2, 16, 16)
     torch.testing.assert_close(compiled(x), codec.roundtrip(x) * 2)
 
