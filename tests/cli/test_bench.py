@@ -29,7 +29,7 @@ def measured(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(floors, "SHAPE", (4, 64, 64))
         patch.setattr(training, "ResNet34", lambda stem, classes: nn.Sequential(nn.Flatten(), nn.LazyLinear(classes)))
-        patch.setattr(Plan, "effort", Effort(seconds=0, rounds=3))
+        patch.setattr(Plan, "effort", lambda plan, section: Effort(seconds=0, rounds=3))
         result = run("blocks", "--quick", "--chops", "4", "--serial", "1,2", "--threads", 1, "--json", "--out", out)
     assert result.exit_code == 0, result.output
     return result, out

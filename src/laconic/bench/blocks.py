@@ -40,5 +40,5 @@ def measure(plan: Plan, begin: Callable[[str], None]) -> Study:
 def _run(entry: Race, plan: Plan, begin: Callable[[str], None]) -> list[Row]:
     begin(f"{entry.section}: {entry.title}")
     contenders = entry.prepare()
-    timings = race(contenders, plan.effort, plan.device)
+    timings = race(contenders, plan.effort(entry.section), plan.device)
     return [Row.of(entry, c, timing, plan.threads) for c, timing in zip(contenders, timings, strict=True)]
