@@ -8,6 +8,7 @@ needs it, so that `laconic --help` answers at once.
 from __future__ import annotations
 
 import sys
+from typing import Annotated
 
 import typer
 
@@ -29,13 +30,21 @@ app.command()(demo.demo)
 app.add_typer(bench.app, name="bench")
 
 
-@app.callback()
-def _root(version: bool = typer.Option(False, "--version", help="Print the version and exit.")) -> None:
-    if version:
+def _print_version(wanted: bool) -> None:
+    if wanted:
         from laconic.version import __version__
 
         typer.echo(f"laconic {__version__}")
         raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    """Options of the command line as a whole."""
 
 
 def main() -> None:
