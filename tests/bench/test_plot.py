@@ -5,10 +5,14 @@ import xml.etree.ElementTree as ET
 from dataclasses import replace
 
 import pytest
+import torch
 
-from laconic.bench import blocks
+from laconic.bench import blocks, transfer
 from laconic.bench.figures import FIGURES
+from laconic.bench.measure import Race, Timing
+from laconic.bench.plan import Plan
 from laconic.bench.plot import draw
+from laconic.bench.study import Row
 from laconic.errors import CorruptData, MissingExtra
 
 
@@ -33,9 +37,13 @@ def test_the_same_study_gives_the_same_file(study, tmp_path):
     assert first.read_bytes() == second.read_bytes()
 
 
-def test_a_transfer_is_drawn_where_one_was_measured(study, tmp_path):
-    rows = tuple(replace(row, section="transfer") for row in study.section("triangle"))
-    replace(study, rows=rows).save(tmp_path / "gpu.json")
+def test_a_transfer_is_drawn_where_one_was_measured(study, tmp_path, monkeypatch):
+    monkeypatch.setattr(torch.Tensor, "pin_memory", lambda self: self.clone())
+    plan = Plan(torch.device("cpu"), threads=1, chops=(2, 4), serial=(1,), quick=True)
+    race = Race("transfer", "small", lambda: [])
+    contenders = [c for chop in plan.chops for c in transfer.contenders(plan, (1, 3, 8, 8), chop)]
+    rows = [Row.of(race, contender, Timing(1, 1, 1, 3), threads=1) for contender in contenders]
+    replace(study, rows=tuple(rows)).save(tmp_path / "gpu.json")
     assert [path.name for path in draw(tmp_path / "gpu.json", tmp_path)] == ["transfer.svg"]
 
 

@@ -29,9 +29,9 @@ STYLE = {
     "svg.fonttype": "none",
     "svg.hashsalt": "laconic",  # with no date in the file, one study gives one file
 }
-SERIES = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9")
+SERIES = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 """Okabe and Ito's colours, which the colour-blind tell apart."""
-MARKERS = "osD^vP"
+MARKERS = "osD^vPX"
 GOOD, BAD, PEER = SERIES[0], SERIES[1], "#555555"
 
 

@@ -123,7 +123,8 @@ def load(path: Path) -> Study:
     try:
         return _parse(json.loads(content))
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise CorruptData(f"'{path}' is not what 'laconic bench blocks --out' writes: {error!r}") from error
+        reason = f"it has no {error}" if isinstance(error, KeyError) else error
+        raise CorruptData(f"'{path}' is not what 'laconic bench blocks --out' writes: {reason}") from error
 
 
 def _parse(value: Any) -> Study:

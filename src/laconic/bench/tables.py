@@ -44,8 +44,8 @@ def _verdict_table(verdicts: Sequence[Verdict], caption: str) -> Table:
     table.add_column("what")
     for column in ("measured", "floor", "aim"):
         table.add_column(column, justify="right")
-    table.add_column("floor")
-    table.add_column("aim")
+    table.add_column("floor is")
+    table.add_column("aim is")
     for v in verdicts:
         sign = ">=" if v.at_least else "<="
         aim = "" if v.aim is None else f"{sign} {v.aim:g}{v.unit}"

@@ -42,8 +42,8 @@ def contenders(plan: Plan, shape: tuple[int, ...], chop: int) -> list[Contender]
     check, text, about = round_trip_check("laconic", x, lambda: y, chop), str(codec), {"chop": chop}
     raw, down, up = "transfer of the tensor", "encode, transfer of the parts", "transfer of the parts, decode"
     return [
-        Contender("raw", "encode", lambda: host_x.copy_(x, non_blocking=True), spec, raw),
-        Contender("raw", "decode", lambda: x.copy_(host_x, non_blocking=True), spec, raw),
+        Contender("raw", "encode", lambda: host_x.copy_(x, non_blocking=True), spec, raw, parameters=about),
+        Contender("raw", "decode", lambda: x.copy_(host_x, non_blocking=True), spec, raw, parameters=about),
         Contender("laconic", "encode", download, spec, down, codec=text, parameters=about),
         Contender("laconic", "decode", upload, spec, up, check, text, parameters=about),
     ]

@@ -29,12 +29,12 @@ def blocks(
     as_json: Annotated[bool, typer.Option("--json", help="Print the JSON instead of tables.")] = False,
 ) -> None:
     """Time the block transform beside a copy, dense products and training."""
-    from laconic.bench import blocks as study
+    from laconic.bench.blocks import measure, races
     from laconic.bench.tables import tables
 
     plan = _plan(device, threads, chops or ("2,4,7" if quick else "1,2,3,4,5,6,7,8"), serial, quick)
-    with console.progress(len(list(study.races(plan)))) as begin:
-        result = study.measure(plan, begin)
+    with console.progress(len(list(races(plan)))) as begin:
+        result = measure(plan, begin)
     if out is not None:
         result.save(out)
     if as_json:
