@@ -40,7 +40,7 @@ def test_the_same_study_gives_the_same_file(study, tmp_path):
 def test_a_transfer_is_drawn_where_one_was_measured(study, tmp_path, monkeypatch):
     monkeypatch.setattr(torch.Tensor, "pin_memory", lambda self: self.clone())
     plan = Plan(torch.device("cpu"), threads=1, chops=(2, 4), serial=(1,), quick=True)
-    race = Race("transfer", "small", lambda: [])
+    race = Race("transfer", "small", list)
     contenders = [c for chop in plan.chops for c in transfer.contenders(plan, (1, 3, 8, 8), chop)]
     rows = [Row.of(race, contender, Timing(1, 1, 1, 3), threads=1) for contender in contenders]
     replace(study, rows=tuple(rows)).save(tmp_path / "gpu.json")
