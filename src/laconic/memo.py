@@ -18,6 +18,8 @@ def remembered(function: Callable[P, R]) -> Callable[P, R]:
 
     @wraps(function)
     def answer(*args: P.args, **kwargs: P.kwargs) -> R:
-        return function(*args, **kwargs) if torch.compiler.is_compiling() else cached(*args, **kwargs)
+        if torch.compiler.is_compiling():
+            return function(*args, **kwargs)
+        return cached(*args, **kwargs)  # type: ignore[arg-type]  # lru_cache says itself what cannot be hashed
 
     return answer

@@ -20,6 +20,7 @@ from torch import Tensor
 from laconic.errors import DataError, SpecError
 from laconic.ops import LIBRARY, load_bodies
 from laconic.ops.axis import along_columns, along_rows, decoding_map, encoding_map
+from laconic.ops.triangle import gather_triangle, scatter_triangle, triangle_index
 
 SPAN = 64
 """Pixels a matrix of the reference covers: the fastest of 8 to 256 on CPUs, see docs/performance.md."""
@@ -94,27 +95,6 @@ def reference_decode(y: Tensor, basis: Tensor, chop: int, triangle: bool, out: T
     out.copy_(to_pixels(x) if out.dtype == torch.uint8 else x)
     if out.dtype == torch.float16:
         raise_on_overflow(bool((out.isinf() & x.isfinite()).any()))
-
-
-def triangle_index(blocks: int, chop: int, device: torch.device | None = None) -> Tensor:
-    """Which of a block row's `chop * blocks * chop` coefficients lie in the triangles. One index for all rows."""
-    i = torch.arange(chop, device=device)
-    inside = (i[:, None] + i < chop)[:, None, :].expand(chop, blocks, chop)
-    return inside.flatten().nonzero().squeeze(-1)
-
-
-def gather_triangle(y: Tensor, chop: int, index: Tensor) -> Tensor:
-    """[.., Hb*chop, Wb*chop] -> [.., Hb, Wb*chop*(chop+1)/2]"""
-    *leading, rows, columns = y.shape
-    return y.reshape([*leading, rows // chop, chop * columns]).index_select(-1, index)
-
-
-def scatter_triangle(values: Tensor, chop: int, index: Tensor) -> Tensor:
-    """The way back, with zeros where nothing was kept."""
-    *leading, block_rows, kept = values.shape
-    columns = kept // (chop * (chop + 1) // 2) * chop
-    y = values.new_zeros([*leading, block_rows, chop * columns]).index_copy(-1, index, values)
-    return y.reshape([*leading, block_rows * chop, columns])
 
 
 def to_pixels(x: Tensor) -> Tensor:

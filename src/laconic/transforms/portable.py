@@ -15,14 +15,8 @@ from torch import Tensor, nn
 
 from laconic.errors import SpecError
 from laconic.ops.axis import AxisMap, along_columns, along_rows, decoding_map, encoding_map
-from laconic.ops.block import (
-    coefficient_dtype,
-    compute_dtype,
-    gather_triangle,
-    scatter_triangle,
-    to_pixels,
-    triangle_index,
-)
+from laconic.ops.block import coefficient_dtype, compute_dtype, to_pixels
+from laconic.ops.triangle import gather_triangle, scatter_triangle, triangle_index
 from laconic.stage import TensorSpec, Tiling
 
 OPERATORS = frozenset(
