@@ -15,7 +15,9 @@ WORDS = {
     "cast, affine": "Fewer bits for each kept coefficient: 16-bit floats, or 8-bit codes on an even grid.",
     "Test loss": "Mean squared error of the trained network on images it has never seen. Smaller is better.",
     "Change": "That loss against training on uncompressed data, with the same patches, noise, initial weights "
-    "and order. With it, the least and greatest of the seeds: within that range a change says little.",
+    "and order. With it, the least and the greatest of the seeds: on both sides of zero, they show no difference.",
+    "Seed": "Decides the patches, the noise, the initial weights and their order. Several seeds show how much of a "
+    "difference is luck.",
     "Raw inputs": "The same network fed with uncompressed test images: what happens if only the training set was "
     "stored compressed, and the data in use never are.",
     "Encode, decode": "Gigabytes of uncompressed data for each second: the median of warm runs, taken in turns, "

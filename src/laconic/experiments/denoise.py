@@ -21,9 +21,9 @@ from laconic.experiments.train import Curve, Recipe, fit
 
 TRAIN = ("astronaut", "brick", "chelsea", "coffee", "coins", "gravel", "immunohistochemistry", "rocket")
 TEST = ("camera", "cell", "grass")
-PATCH = 48
+PATCH = 40
 TRAIN_PATCHES = 256
-TEST_PATCHES = 48
+TEST_PATCHES = 36
 DOSE = 30
 """Quanta that a white pixel counts, on average: the fewer, the noisier."""
 UNCOMPRESSED = "uncompressed"

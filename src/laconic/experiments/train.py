@@ -17,7 +17,7 @@ class Recipe:
     steps: int
     batch: int = 16
     learning_rate: float = 4e-3
-    evaluations: int = 8
+    evaluations: int = 6
 
 
 @dataclass(frozen=True)

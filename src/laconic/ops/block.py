@@ -113,18 +113,26 @@ def raise_on_overflow(overflowed: bool) -> None:
 # The functional operators: the same for every backend, on top of the one that writes into `out`.
 
 
-def block_encode(x: Tensor, basis: Tensor, chop: int, triangle: bool) -> Tensor:
+def empty_coefficients(x: Tensor, basis: Tensor, chop: int, triangle: bool) -> Tensor:
     shape = coefficient_shape(x.shape, basis.shape[0], chop, triangle)
-    out = x.new_empty(shape, dtype=coefficient_dtype(x.dtype))
-    torch.ops.laconic.block_encode_out(x, basis, chop, triangle, out)
+    return x.new_empty(shape, dtype=coefficient_dtype(x.dtype))
+
+
+def empty_image(y: Tensor, height: int, width: int, dtype: torch.dtype) -> Tensor:
+    return y.new_empty([*y.shape[:-2], height, width], dtype=dtype)
+
+
+def block_encode(x: Tensor, basis: Tensor, chop: int, triangle: bool) -> Tensor:
+    out = empty_coefficients(x, basis, chop, triangle)
+    torch.ops.laconic.block_encode_out.default(x, basis, chop, triangle, out)
     return out
 
 
 def block_decode(
     y: Tensor, basis: Tensor, chop: int, triangle: bool, height: int, width: int, dtype: torch.dtype
 ) -> Tensor:
-    out = y.new_empty([*y.shape[:-2], height, width], dtype=dtype)
-    torch.ops.laconic.block_decode_out(y, basis, chop, triangle, out)
+    out = empty_image(y, height, width, dtype)
+    torch.ops.laconic.block_decode_out.default(y, basis, chop, triangle, out)
     return out
 
 
@@ -137,15 +145,10 @@ LIBRARY.impl("block_decode_out", reference_decode, "CompositeExplicitAutograd")
 # Fakes and gradients. Both maps are linear, so each one's gradient is the other with the matrix transposed.
 
 
-def _fake_encode(x: Tensor, basis: Tensor, chop: int, triangle: bool) -> Tensor:
-    shape = coefficient_shape(x.shape, basis.shape[0], chop, triangle)
-    return x.new_empty(shape, dtype=coefficient_dtype(x.dtype))
-
-
 def _fake_decode(
     y: Tensor, basis: Tensor, chop: int, triangle: bool, height: int, width: int, dtype: torch.dtype
 ) -> Tensor:
-    return y.new_empty([*y.shape[:-2], height, width], dtype=dtype)
+    return empty_image(y, height, width, dtype)
 
 
 def _fake_out(x: Tensor, basis: Tensor, chop: int, triangle: bool, out: Tensor) -> None:
@@ -186,7 +189,7 @@ def _decode_gradient(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None, None, 
     return y, None, None, None, None, None, None
 
 
-torch.library.register_fake("laconic::block_encode", _fake_encode, lib=LIBRARY)
+torch.library.register_fake("laconic::block_encode", empty_coefficients, lib=LIBRARY)
 torch.library.register_fake("laconic::block_decode", _fake_decode, lib=LIBRARY)
 torch.library.register_fake("laconic::block_encode_out", _fake_out, lib=LIBRARY)
 torch.library.register_fake("laconic::block_decode_out", _fake_out, lib=LIBRARY)

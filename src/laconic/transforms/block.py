@@ -15,6 +15,9 @@ from laconic.ops import block as ops
 from laconic.stage import Context, Kind, Parts, PartSpec, PartsSpec, Stage, TensorSpec, Tiling
 from laconic.transforms.portable import OPERATORS, BlockDecode, BlockEncode
 
+_ENCODE, _DECODE = torch.ops.laconic.block_encode.default, torch.ops.laconic.block_decode.default
+_ENCODE_OUT, _DECODE_OUT = torch.ops.laconic.block_encode_out.default, torch.ops.laconic.block_decode_out.default
+
 PIXEL_DTYPES = (torch.float32, torch.float64, torch.float16, torch.bfloat16, torch.uint8)
 
 
@@ -64,17 +67,17 @@ class BlockTransform(Stage):
     def encode(self, x: Tensor, ctx: Context, out: Parts | None = None) -> Parts:
         basis = matrix(type(self), self.block, "analysis", x.device)
         if out is None:
-            return Parts(torch.ops.laconic.block_encode(x, basis, self.chop, self.triangle))
-        torch.ops.laconic.block_encode_out(x, basis, self.chop, self.triangle, out.main)
+            return Parts(_ENCODE(x, basis, self.chop, self.triangle))
+        _ENCODE_OUT(x, basis, self.chop, self.triangle, out.main)
         return out
 
     def decode(self, parts: Parts, x: TensorSpec, version: int, out: Tensor | None = None) -> Tensor:
         basis = matrix(type(self), self.block, "synthesis", parts.main.device)
         if out is None:
-            return torch.ops.laconic.block_decode(  # type: ignore[no-any-return]  # torch.ops is untyped
+            return _DECODE(  # type: ignore[no-any-return]  # torch.ops is untyped
                 parts.main, basis, self.chop, self.triangle, *x.shape[-2:], x.dtype
             )
-        torch.ops.laconic.block_decode_out(parts.main, basis, self.chop, self.triangle, out)
+        _DECODE_OUT(parts.main, basis, self.chop, self.triangle, out)
         return out
 
     def portable(self, x: TensorSpec, tiling: Tiling) -> tuple[nn.Module, nn.Module]:

@@ -9,7 +9,14 @@ from torch import Tensor
 
 from laconic.backends.native import DTYPES, core
 from laconic.ops import LIBRARY
-from laconic.ops.block import check_call, raise_on_overflow, reference_decode, reference_encode
+from laconic.ops.block import (
+    check_call,
+    empty_coefficients,
+    empty_image,
+    raise_on_overflow,
+    reference_decode,
+    reference_encode,
+)
 
 BLOCKS = (4, 8, 16, 32)
 
@@ -53,5 +60,22 @@ def _doubles(basis: Tensor) -> Tensor:
     return basis.to(device="cpu", dtype=torch.float64).contiguous()
 
 
+def encode_new(x: Tensor, basis: Tensor, chop: int, triangle: bool) -> Tensor:
+    """Spares small tensors a second way through the dispatcher."""
+    out = empty_coefficients(x, basis, chop, triangle)
+    encode(x, basis, chop, triangle, out)
+    return out
+
+
+def decode_new(
+    y: Tensor, basis: Tensor, chop: int, triangle: bool, height: int, width: int, dtype: torch.dtype
+) -> Tensor:
+    out = empty_image(y, height, width, dtype)
+    decode(y, basis, chop, triangle, out)
+    return out
+
+
+LIBRARY.impl("block_encode", encode_new, "CPU")
+LIBRARY.impl("block_decode", decode_new, "CPU")
 LIBRARY.impl("block_encode_out", encode, "CPU")
 LIBRARY.impl("block_decode_out", decode, "CPU")
