@@ -94,4 +94,5 @@ def matrix(
 ) -> Tensor:
     """A basis's matrix, or its inverse, on a device. One copy serves every codec."""
     analysis = basis.analysis(block)
-    return (analysis if side == "analysis" else torch.linalg.inv(analysis)).contiguous().to(device)
+    exact = (analysis if side == "analysis" else torch.linalg.inv(analysis)).contiguous()
+    return exact.to(device, torch.float32 if device.type == "mps" else torch.float64)  # mps has no float64
