@@ -22,7 +22,7 @@ _LIBRARIES = {"skimage": "scikit-image", "PIL": "Pillow", "matplotlib": "matplot
 
 def demo(
     out: Annotated[Path, typer.Option(help="A folder for index.html and demo.json.")] = Path("demo"),
-    steps: Annotated[int, typer.Option(min=1, help="Training steps for each codec and seed.")] = 60,
+    steps: Annotated[int, typer.Option(min=1, help="Training steps for each codec and seed.")] = 100,
     seeds: Annotated[int, typer.Option(min=1, help="How often each training is repeated.")] = 3,
     json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
 ) -> None:

@@ -35,7 +35,7 @@ EFFORT = Effort(seconds=3.0, rounds=5)
 class Settings:
     """How much of the minute goes into what."""
 
-    steps: int = 60
+    steps: int = 100
     seeds: int = 3
     codecs: tuple[str, ...] = CODECS
     effort: Effort = EFFORT

@@ -34,8 +34,8 @@ RATE_NOTES = (
 """How to read the rate-distortion plot. The pictures are always the same, and so is what it shows."""
 
 TRAINING_NOTES = (
-    "Bars to the left of zero would be networks better than the uncompressed one, to the right worse.",
+    "To the left of zero are networks better than the one trained uncompressed, to the right worse.",
     "Where the dots of two codecs mingle, their difference may well be chance.",
-    "A codec takes away noise as well as detail: early in training that helps, in the end the detail is missed.",
+    "A codec takes away noise as well as detail: early in training that helps; in the end the strong ones miss the detail.",
 )
 """How to read the plots of the training."""
