@@ -36,6 +36,7 @@ RATE_NOTES = (
 TRAINING_NOTES = (
     "To the left of zero are networks better than the one trained uncompressed, to the right worse.",
     "Where the dots of two codecs mingle, their difference may well be chance.",
-    "A codec takes away noise as well as detail: early in training that helps; in the end the strong ones miss the detail.",
+    "A codec takes away noise as well as detail: early in training that helps; in the end, with a strong one, the "
+    "detail is missed.",
 )
 """How to read the plots of the training."""
