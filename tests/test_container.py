@@ -13,6 +13,7 @@ import safetensors.torch
 import torch
 
 import laconic
+from laconic.errors import FileError
 
 from .table import ramp
 
@@ -86,3 +87,14 @@ def test_a_new_file_is_for_its_owner_only(tmp_path: Path) -> None:
     laconic.save(tmp_path / "x", {"a": torch.ones(1)})
     (tmp_path / "y").touch()
     assert (tmp_path / "x").stat().st_mode == (tmp_path / "y").stat().st_mode
+
+
+def test_a_link_or_a_device_is_replaced_by_a_file(tmp_path: Path) -> None:
+    (tmp_path / "real").touch()
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    laconic.save(tmp_path / "link", {"a": torch.ones(1)})
+    assert (tmp_path / "link").is_symlink()
+    assert list(laconic.load(tmp_path / "real")) == ["a"]
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(FileError, match="not a regular file"):
+        laconic.save(tmp_path / "pipe", {"a": torch.ones(1)})

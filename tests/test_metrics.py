@@ -25,6 +25,7 @@ def test_equal_tensors_have_an_error() -> None:
     assert metrics.max_error(x, x.clone()) == 0
     assert metrics.psnr(torch.ones(3), torch.ones(3)) == math.inf
     assert metrics.psnr(torch.ones(3), torch.zeros(3)) == -math.inf
+    assert metrics.psnr(torch.empty(0), torch.empty(0)) == math.inf
 
 
 def test_a_lost_nan_is_no_error() -> None:

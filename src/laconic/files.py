@@ -16,8 +16,10 @@ from laconic.errors import FileError
 @contextmanager
 def replacing(path: str | os.PathLike[str]) -> Iterator[Path]:
     """Gives a temporary path beside `path`, which takes its place when the block ends well."""
-    target = Path(path)
-    with file_errors(target, "write"):
+    target = Path(path).resolve()  # through links: what they point to is replaced, not they
+    with file_errors(path, "write"):
+        if target.exists() and not target.is_file():
+            raise FileError(f"Could not write '{path}': it exists, and is not a regular file")
         handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
         os.close(handle)
         temporary = Path(name)

@@ -32,11 +32,9 @@ def rms_error(original: Tensor, restored: Tensor) -> float:
 def psnr(original: Tensor, restored: Tensor, peak: float | None = None) -> float:
     """Peak signal-to-noise ratio in dB. The peak is 255 for uint8, otherwise max - min of the original."""
     error = rms_error(original, restored)
-    if peak is None:
-        a = original.to(torch.float64)
-        peak = 255.0 if original.dtype == torch.uint8 else float(a.max() - a.min())
     if error == 0:
         return math.inf
+    peak = _peak(original) if peak is None else peak
     return 20 * math.log10(peak / error) if peak > 0 else -math.inf
 
 
@@ -45,8 +43,7 @@ def ssim(original: Tensor, restored: Tensor, peak: float | None = None) -> float
     a, b = _pair(original, restored)
     if a.dim() < 2 or min(a.shape[-2:]) < 11:
         raise SpecError(f"ssim needs images of at least 11 x 11, got a shape of {list(original.shape)}")
-    if peak is None:
-        peak = 255.0 if original.dtype == torch.uint8 else float(a.max() - a.min())
+    peak = _peak(original) if peak is None else peak
     a, b = (x.reshape(-1, 1, *x.shape[-2:]) for x in (a, b))
     mean_a, mean_b = _blur(a), _blur(b)
     var_a, var_b = _blur(a * a) - mean_a**2, _blur(b * b) - mean_b**2
@@ -54,6 +51,13 @@ def ssim(original: Tensor, restored: Tensor, peak: float | None = None) -> float
     c1, c2 = (0.01 * peak) ** 2, (0.03 * peak) ** 2
     likeness = (2 * mean_a * mean_b + c1) * (2 * covariance + c2)
     return float((likeness / ((mean_a**2 + mean_b**2 + c1) * (var_a + var_b + c2))).mean())
+
+
+def _peak(x: Tensor) -> float:
+    if x.dtype == torch.uint8:
+        return 255.0
+    low, high = x.detach().aminmax()
+    return float(high) - float(low)
 
 
 def _blur(x: Tensor) -> Tensor:
