@@ -1,7 +1,5 @@
 #include "block.h"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <atomic>
 #include <cmath>
@@ -90,11 +88,9 @@ void prepare(Basis<T>& basis, const BlockCodec& codec, bool alternating) {
     }
 }
 
-// Results that the last-level cache cannot hold together with their source are written past it.
-bool exceeds_caches(std::int64_t bytes) {
-    static const long last_level = sysconf(_SC_LEVEL3_CACHE_SIZE);
-    return bytes > (last_level > 0 ? last_level : 32 << 20);
-}
+// Source and result together: above this, the result is written past the caches. (What the system
+// says of its last-level cache is no help on virtual machines.)
+constexpr std::int64_t kStreamingBytes = 16 << 20;
 
 BlockJob job_of(const ImageTensor& image, const BlockCodec& codec, Dtype coefficient_dtype) {
     BlockJob job;
@@ -109,7 +105,7 @@ BlockJob job_of(const ImageTensor& image, const BlockCodec& codec, Dtype coeffic
     for (int dim = 0; dim < job.image.leading_dims; ++dim) job.images *= job.image.leading_sizes[dim];
     const std::int64_t image_bytes = job.images * job.image.height * job.image.width * bytes_per_element(image.dtype);
     const std::int64_t coefficient_bytes = coefficients_before(job, job.images * job.block_rows) * bytes_per_element(coefficient_dtype);
-    job.streaming = exceeds_caches(image_bytes + coefficient_bytes);
+    job.streaming = image_bytes + coefficient_bytes > kStreamingBytes;
     return job;
 }
 

@@ -3,31 +3,28 @@
 namespace laconic::LACONIC_ISA_NAMESPACE {
 namespace {
 
-// The pass along columns: rows[n][c] = sum over i < chop of matrix[n][i] * in[i][c].
+// The pass along columns: out[n][c] = sum over i < chop of matrix[n][i] * in[i][c].
 //
 // The even and the odd basis functions are summed apart. Where they alternate, the two sums give a
 // row and its mirror image.
-template <bool alternating, int N, class Sample, class T>
-void synthesise_columns(const T (*in)[kTile<N>], int columns, const T* transposed, int chop,
-                        Sample* const* rows, bool streaming, Writer<Sample>& writer) {
+template <bool alternating, int N, class T>
+void synthesise_columns(const T (*in)[kRow<N, T>], int columns, const T* transposed, int chop,
+                        T (*out)[kRow<N, T>]) {
     constexpr int group = 4;  // output rows at a time
-    using V = Vec<T>;
     for (int column = 0; column < columns; column += kLanes<T>) {
         for (int first = 0; first < (alternating ? N / 2 : N); first += group) {
-            V even[group] = {}, odd[group] = {};
+            Vec<T> even[group] = {}, odd[group] = {};
             for (int i = 0; i < chop; i += 2) {
-                const V values = load(in[i] + column);
+                const Vec<T> values = load(in[i] + column);
                 for (int n = 0; n < group; ++n) even[n] += values * transposed[i * N + first + n];
                 if (i + 1 == chop) break;
-                const V next = load(in[i + 1] + column);
+                const Vec<T> next = load(in[i + 1] + column);
                 for (int n = 0; n < group; ++n) odd[n] += next * transposed[(i + 1) * N + first + n];
             }
             for (int n = 0; n < group; ++n) {
                 const int row = first + n;
-                writer.write(rows[row] + column, even[n] + odd[n], streaming);
-                if constexpr (alternating) {
-                    writer.write(rows[N - 1 - row] + column, even[n] - odd[n], streaming);
-                }
+                store_vector(out[row] + column, even[n] + odd[n]);
+                if constexpr (alternating) store_vector(out[N - 1 - row] + column, even[n] - odd[n]);
             }
         }
     }
@@ -45,7 +42,7 @@ public:
           destination_(static_cast<Sample*>(job.destination)) {}
 
     bool run(std::int64_t begin, std::int64_t end) {
-        for_each_tile<N, T>(job_, begin, end, [this](const Tile& tile) { decode(tile); });
+        for_each_tile<N>(job_, begin, end, [this](const Tile& tile) { decode(tile); });
         finish_streaming();
         return writer_.overflowed();
     }
@@ -55,48 +52,33 @@ private:
         std::int64_t begin = coefficients_before(job_, tile.block_row);
         for (int i = 0; i < job_.chop; ++i) {
             const int kept = kept_in_row(job_, i);
-            const T* coefficients =
-                load_row(source_ + begin + tile.first_block * kept, tile.blocks * kept, coefficients_);
-            transform_row<N>(tile.blocks, coefficients, kept, kept, basis_.transposed, synthesised_[i], N);
+            read_row(source_ + begin + tile.first_block * kept, tile.blocks * kept, coefficients_);
+            transform_row<N>(tile.blocks, coefficients_, kept, kept, basis_.transposed, synthesised_[i], N);
             begin += job_.block_columns * kept;
         }
-        write_tile(tile);
+        const auto synthesise =
+            basis_.alternating ? synthesise_columns<true, N, T> : synthesise_columns<false, N, T>;
+        synthesise(synthesised_, tile.blocks * N, basis_.transposed, job_.chop, samples_);
+        write_samples(tile);
     }
 
-    void write_tile(const Tile& tile) {
-        const std::int64_t stride = job_.image.row_stride;
+    // One row after the other: memory is fast when it is written in its own order.
+    void write_samples(const Tile& tile) {
+        const std::int64_t row_stride = job_.image.row_stride;
         Sample* start = destination_ + tile.offset;
-        if (tile.whole_vectors && tile.height == N) {
-            synthesise(tile, start, stride, writer_, job_.streaming && is_aligned(start));
-        } else {
-            Writer<T> unconverted;
-            synthesise(tile, samples_[0], kTile<N>, unconverted, false);
-            for (int r = 0; r < tile.height; ++r) write_part(start + r * stride, samples_[r], tile.width);
+        const bool contiguous = job_.image.column_stride == 1;
+        for (int r = 0; r < tile.height; ++r) {
+            writer_.write_row(contiguous ? start + r * row_stride : packed_[r], samples_[r], tile.width,
+                              job_.streaming && contiguous);
         }
+        if (!contiguous) scatter(tile, start);
     }
 
-    template <class Output>
-    void synthesise(const Tile& tile, Output* to, std::int64_t row_stride, Writer<Output>& writer,
-                    bool streaming) {
-        Output* rows[N];
-        for (int r = 0; r < N; ++r) rows[r] = to + r * row_stride;
-        const auto pass = basis_.alternating ? synthesise_columns<true, N, Output, T>
-                                             : synthesise_columns<false, N, Output, T>;
-        pass(synthesised_, tile.blocks * N, basis_.transposed, job_.chop, rows, streaming, writer);
-    }
-
-    // Whether every row of the image begins where a cache line does, as this one.
-    bool is_aligned(const Sample* row) const {
-        const auto stride = static_cast<std::uintptr_t>(job_.image.row_stride) * sizeof(Sample);
-        return (reinterpret_cast<std::uintptr_t>(row) | stride) % 64 == 0;
-    }
-
-    // Crops, and serves strides other than 1.
-    void write_part(Sample* to, const T* values, int width) {
-        const std::int64_t stride = job_.image.column_stride;
-        if (stride == 1) return writer_.write_row(to, values, width, false);
-        writer_.write_row(packed_, values, width, false);
-        for (int c = 0; c < width; ++c) to[c * stride] = packed_[c];
+    void scatter(const Tile& tile, Sample* start) const {
+        const std::int64_t row_stride = job_.image.row_stride, column_stride = job_.image.column_stride;
+        for (int c = 0; c < tile.width; ++c) {
+            for (int r = 0; r < tile.height; ++r) start[r * row_stride + c * column_stride] = packed_[r][c];
+        }
     }
 
     const BlockJob& job_;
@@ -105,9 +87,9 @@ private:
     Sample* destination_;
     Writer<Sample> writer_;
     alignas(64) T coefficients_[kTile<N> + kLanes<T>];
-    alignas(64) T synthesised_[N][kTile<N>];
-    alignas(64) T samples_[N][kTile<N>];
-    alignas(64) Sample packed_[kTile<N>];
+    alignas(64) T synthesised_[N][kRow<N, T>];
+    alignas(64) T samples_[N][kRow<N, T>];
+    alignas(64) Sample packed_[N][kTile<N>];
 };
 
 }  // namespace

@@ -10,22 +10,34 @@ inline V weighted_sum(const V* values, const T* weights) {
     return sum;
 }
 
-// The pass along columns: out[i][c] = sum over r of matrix[i][r] * rows[r][c].
-template <bool alternating, int N, class Sample, class T>
-void analyse_columns(const Sample* const* rows, int columns, const T* matrix, int chop, T (*out)[kTile<N>]) {
-    // An alternating basis sees the rows as N/2 sums and N/2 differences of mirrored ones.
+// The samples that are read next. Fetching them while computing takes memory and arithmetic at the
+// same time; into the second-level cache, because the first has few misses under way at once.
+struct Ahead {
+    std::uintptr_t start;
+    std::int64_t row_bytes, column_bytes;
+
+    void fetch(int row, int column) const {
+        const std::uintptr_t address = start + row * row_bytes + column * column_bytes;
+        __builtin_prefetch(reinterpret_cast<const void*>(address), 0, 2);
+    }
+};
+
+// The pass along columns: out[i][c] = sum over r of matrix[i][r] * in[r][c].
+template <bool alternating, int N, class T>
+void analyse_columns(const T (*in)[kRow<N, T>], int columns, const T* matrix, int chop, T (*out)[kRow<N, T>],
+                     const Ahead& ahead) {
+    // An alternating basis sees N rows as N/2 sums and N/2 differences of mirrored ones.
     constexpr int terms = alternating ? N / 2 : N, odd = alternating ? N / 2 : 0;
-    using V = Vec<T>;
     for (int column = 0; column < columns; column += kLanes<T>) {
-        V values[N];
-        for (int r = 0; r < N; ++r) values[r] = load(rows[r] + column);
-        if constexpr (alternating) {
-            V folded[N];
-            for (int k = 0; k < N / 2; ++k) {
-                folded[k] = values[k] + values[N - 1 - k];
-                folded[odd + k] = values[k] - values[N - 1 - k];
+        for (int r = 0; r < N; ++r) ahead.fetch(r, column);
+        Vec<T> values[N];
+        for (int r = 0; r < terms; ++r) {
+            values[r] = load(in[r] + column);
+            if constexpr (alternating) {
+                const Vec<T> mirrored = load(in[N - 1 - r] + column);
+                values[odd + r] = values[r] - mirrored;
+                values[r] += mirrored;
             }
-            for (int r = 0; r < N; ++r) values[r] = folded[r];
         }
         for (int i = 0; i < chop; i += 2) {
             store_vector(out[i] + column, weighted_sum<terms>(values, matrix + i * N));
@@ -47,37 +59,58 @@ public:
           destination_(static_cast<Coefficient*>(job.destination)) {}
 
     bool run(std::int64_t begin, std::int64_t end) {
-        for_each_tile<N, T>(job_, begin, end, [this](const Tile& tile) { encode(tile); });
+        for_each_tile<N>(job_, begin, end, [this](const Tile& tile) { encode(tile); });
         finish_streaming();
         return writer_.overflowed();
     }
 
 private:
     void encode(const Tile& tile) {
-        const Sample* rows[N];
-        find_rows(tile, rows);
-        const auto analyse = basis_.alternating ? analyse_columns<true, N, Sample, T>
-                                                : analyse_columns<false, N, Sample, T>;
-        analyse(rows, tile.blocks * N, basis_.matrix, job_.chop, analysed_);
+        read_samples(tile);
+        const auto analyse = basis_.alternating ? analyse_columns<true, N, T> : analyse_columns<false, N, T>;
+        analyse(samples_, tile.blocks * N, basis_.matrix, job_.chop, analysed_, samples_ahead(tile));
         std::int64_t begin = coefficients_before(job_, tile.block_row);
         for (int i = 0; i < job_.chop; ++i) {
             const int kept = kept_in_row(job_, i);
-            transform_row<N>(tile.blocks, analysed_[i], N, N, basis_.transposed, row_, kept);
-            writer_.write_row(destination_ + begin + tile.first_block * kept, row_, tile.blocks * kept,
-                              job_.streaming);
+            transform_row<N>(tile.blocks, analysed_[i], N, N, basis_.transposed, coefficients_, kept);
+            writer_.write_row(destination_ + begin + tile.first_block * kept, coefficients_,
+                              tile.blocks * kept, job_.streaming);
             begin += job_.block_columns * kept;
         }
     }
 
-    // Past the image's edge, its last row and column go on.
-    void find_rows(const Tile& tile, const Sample** rows) {
-        const ImageLayout& image = job_.image;
-        for (int r = 0; r < N; ++r) {
-            rows[r] = source_ + tile.offset + smaller(r, tile.height - 1) * image.row_stride;
-            if (tile.whole_vectors) continue;
-            for (int c = 0; c < tile.width; ++c) gathered_[r][c] = rows[r][c * image.column_stride];
-            for (int c = tile.width; c < tile.blocks * N; ++c) gathered_[r][c] = gathered_[r][tile.width - 1];
-            rows[r] = gathered_[r];
+    Ahead samples_ahead(const Tile& tile) const {
+        constexpr std::int64_t bytes = sizeof(Sample);
+        return {reinterpret_cast<std::uintptr_t>(source_) + tile.next_offset * bytes,
+                job_.image.row_stride * bytes, job_.image.column_stride * bytes};
+    }
+
+    // One row after the other: memory is fast when it is read in its own order.
+    void read_samples(const Tile& tile) {
+        const std::int64_t row_stride = job_.image.row_stride;
+        const Sample* start = source_ + tile.offset;
+        const bool contiguous = job_.image.column_stride == 1;
+        if (!contiguous) gather(tile, start);
+        for (int r = 0; r < tile.height; ++r) {
+            read_row(contiguous ? start + r * row_stride : gathered_[r], tile.width, samples_[r]);
+        }
+        if (tile.width < tile.blocks * N || tile.height < N) extend_edges(tile);
+    }
+
+    void gather(const Tile& tile, const Sample* start) {
+        const std::int64_t row_stride = job_.image.row_stride, column_stride = job_.image.column_stride;
+        for (int c = 0; c < tile.width; ++c) {
+            for (int r = 0; r < tile.height; ++r) gathered_[r][c] = start[r * row_stride + c * column_stride];
+        }
+    }
+
+    void extend_edges(const Tile& tile) {
+        const int columns = tile.blocks * N;
+        for (int r = 0; r < tile.height; ++r) {
+            for (int c = tile.width; c < columns; ++c) samples_[r][c] = samples_[r][tile.width - 1];
+        }
+        for (int r = tile.height; r < N; ++r) {
+            __builtin_memcpy(samples_[r], samples_[tile.height - 1], columns * sizeof(T));
         }
     }
 
@@ -87,8 +120,9 @@ private:
     Coefficient* destination_;
     Writer<Coefficient> writer_;
     alignas(64) Sample gathered_[N][kTile<N>];
-    alignas(64) T analysed_[N][kTile<N>];
-    alignas(64) T row_[kTile<N> + N];
+    alignas(64) T samples_[N][kRow<N, T>];
+    alignas(64) T analysed_[N][kRow<N, T>];
+    alignas(64) T coefficients_[kTile<N> + N];
 };
 
 }  // namespace

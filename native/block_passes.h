@@ -13,28 +13,31 @@ namespace laconic::LACONIC_ISA_NAMESPACE {
 template <int N>
 constexpr int kTile = N < 32 ? 256 : 128;
 
+// How far apart a tile's rows are in scratch: not a power of two, so that a column's values do not
+// compete for the same cache lines, and with room for a vector that begins inside the tile.
+template <int N, class T>
+constexpr int kRow = kTile<N> + kLanes<T>;
+
 struct Tile {
     std::int64_t block_row, first_block;
+    std::int64_t offset, next_offset;  // of its first sample, and of the next tile's
     int blocks;
-    int height, width;    // of the part inside the image
-    std::int64_t offset;  // of its first sample
-    bool whole_vectors;   // rows can be read and written in place, in full vectors
+    int height, width;  // of the part inside the image
 };
 
-template <int N, class T, class Body>
+template <int N, class Body>
 void for_each_tile(const BlockJob& job, std::int64_t begin, std::int64_t end, Body body) {
-    constexpr int step = larger(N, kLanes<T>);
     const ImageLayout& image = job.image;
     for (std::int64_t block_row = begin; block_row < end; ++block_row) {
         const std::int64_t top = block_row % job.block_rows * N;
         const std::int64_t start = image.offset_of(block_row / job.block_rows) + top * image.row_stride;
         const int height = static_cast<int>(smaller<std::int64_t>(N, image.height - top));
-        for (std::int64_t left = 0, width; left < image.width; left += width) {
-            width = smaller<std::int64_t>(kTile<N>, image.width - left);
-            if (width > step) width -= width % step;  // leaves a narrow rest for the slow way
-            body(Tile{block_row, left / N, static_cast<int>((width + N - 1) / N), height,
-                      static_cast<int>(width), start + left * image.column_stride,
-                      image.column_stride == 1 && width % step == 0});
+        for (std::int64_t left = 0; left < image.width; left += kTile<N>) {
+            const int width = static_cast<int>(smaller<std::int64_t>(kTile<N>, image.width - left));
+            const std::int64_t offset = start + left * image.column_stride;
+            const std::int64_t next_offset = left + width < image.width ? offset + width * image.column_stride
+                                                                        : start + N * image.row_stride;
+            body(Tile{block_row, left / N, offset, next_offset, (width + N - 1) / N, height, width});
         }
     }
 }
@@ -45,7 +48,7 @@ void for_each_tile(const BlockJob& job, std::int64_t begin, std::int64_t end, Bo
 // overwritten by the next one, so `out` needs room for N values more than it keeps.
 template <int group, int N, class T>
 inline std::int64_t transform_row_groups(std::int64_t block, std::int64_t blocks, const T* in, int in_step,
-                                         int terms, const T* table, T* out, int out_step) {
+                                         int terms, const T* table, T* __restrict out, int out_step) {
     constexpr int lanes = smaller(N, kLanes<T>), parts = N / lanes;
     using V = Vec<T, lanes>;
     for (; block + group <= blocks; block += group) {
@@ -66,7 +69,7 @@ inline std::int64_t transform_row_groups(std::int64_t block, std::int64_t blocks
 }
 
 template <int N, class T>
-inline void transform_row(std::int64_t blocks, const T* in, int in_step, int terms, const T* table, T* out,
+[[gnu::noinline]] void transform_row(std::int64_t blocks, const T* in, int in_step, int terms, const T* table, T* out,
                           int out_step) {
     constexpr int group = larger(1, smaller(4, 8 * kLanes<T> / N));
     const std::int64_t done =

@@ -21,21 +21,17 @@ template <class Element>
 using Arithmetic = typename ArithmeticOf<Element>::type;
 
 using Floats = Vec<float>;
-using Words = Vec<std::uint32_t>;
-using Halves = Vec<std::uint16_t, kLanes<float>>;
-using Bytes = Vec<std::uint8_t, kLanes<float>>;
 
 inline Vec<double> load(const double* from) { return load_vector<Vec<double>>(from); }
 
 inline Floats load(const float* from) { return load_vector<Floats>(from); }
 
 inline Floats load(const std::uint8_t* from) {
-    const auto codes = __builtin_convertvector(load_vector<Bytes>(from), Vec<std::int32_t>);
-    return __builtin_convertvector(codes, Floats);
+    return __builtin_convertvector((Vec<std::int32_t>)widen(load_vector<Bytes>(from)), Floats);
 }
 
 inline Floats load(const BFloat16* from) {
-    return (Floats)(__builtin_convertvector(load_vector<Halves>(from), Words) << 16);
+    return (Floats)(widen(load_vector<Halves>(from)) << 16);
 }
 
 inline Floats load(const Float16* from) {
@@ -44,29 +40,22 @@ inline Floats load(const Float16* from) {
 #elif defined(__F16C__)
     return _mm256_cvtph_ps(load_vector<__m128i>(from));
 #else
-    const Words codes = __builtin_convertvector(load_vector<Halves>(from), Words);
+    const Words codes = widen(load_vector<Halves>(from));
     const Floats magnitude = (Floats)((codes & 0x7fff) << 13) * 0x1p112f;
     const Words if_not_finite = (Words)(magnitude >= 0x1p16f) & 0x7f800000;
     return (Floats)((Words)magnitude | if_not_finite | (codes & 0x8000) << 16);
 #endif
 }
 
-// A row of any length, as an array to compute with: the row itself if it needs no conversion, else
-// `room` for it and a vector more.
-template <class T>
-inline const T* load_row(const T* from, std::int64_t, T*) {
-    return from;
-}
-
+// Any number of elements; `to` has room for one vector more.
 template <class Element, class T>
-inline const T* load_row(const Element* from, std::int64_t count, T* room) {
+inline void read_row(const Element* from, std::int64_t count, T* to) {
     constexpr int lanes = kLanes<T>;
     std::int64_t done = 0;
-    for (; done + lanes <= count; done += lanes) store_vector(room + done, load(from + done));
+    for (; done + lanes <= count; done += lanes) store_vector(to + done, load(from + done));
     Element rest[lanes] = {};
     __builtin_memcpy(rest, from + done, (count - done) * sizeof(Element));
-    store_vector(room + done, load(rest));
-    return room;
+    store_vector(to + done, load(rest));
 }
 
 inline Vec<double> pack(Vec<double> values, const double*) { return values; }
@@ -78,14 +67,14 @@ inline Bytes pack(Floats values, const std::uint8_t*) {
     values = values > zero ? values : zero;  // NaN too
     values = values < top ? values : top;
     // Adding 1.5 * 2^23 leaves the integer, rounded half to even, in the low bits.
-    return __builtin_convertvector((Words)(values + 0x1.8p23f), Bytes);
+    return narrow_to_bytes((Words)(values + 0x1.8p23f));
 }
 
 inline Halves pack(Floats values, const BFloat16*) {
     const Words bits = (Words)values;
     const Words rounded = bits + 0x7fff + (bits >> 16 & 1);
     const Words quiet_nan = bits | 0x400000;
-    return __builtin_convertvector((values == values ? rounded : quiet_nan) >> 16, Halves);
+    return narrow_to_halves((values == values ? rounded : quiet_nan) >> 16);
 }
 
 inline Halves pack(Floats values, const Float16*) {
@@ -101,7 +90,7 @@ inline Halves pack(Floats values, const Float16*) {
     const Words mantissa = (Words)((Floats)magnitude + (Floats)(scale + (13 << 23))) & 0x7fffff;
     const Words finite = ((scale - normal) >> 13) + mantissa;
     const Words code = magnitude < 0x47800000 ? finite : magnitude > 0x7f800000 ? nan : infinity;
-    return __builtin_convertvector(code | (bits >> 16 & 0x8000), Halves);
+    return narrow_to_halves(code | (bits >> 16 & 0x8000));
 #endif
 }
 

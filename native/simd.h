@@ -4,6 +4,8 @@
 // intrinsics, so one source serves every instruction set.
 #pragma once
 
+#include <cstdint>
+
 #if defined(__x86_64__)
 #include <immintrin.h>
 #endif
@@ -66,6 +68,48 @@ inline void stream_vector(void* to, V value) {
 inline void finish_streaming() {
 #if defined(__x86_64__)
     _mm_sfence();
+#endif
+}
+
+// Integers as stored, and one lane each. The compilers' own conversions take several steps.
+using Words = Vec<std::uint32_t>;
+using Halves = Vec<std::uint16_t, kLanes<std::uint32_t>>;
+using Bytes = Vec<std::uint8_t, kLanes<std::uint32_t>>;
+
+inline Words widen(Halves values) {
+#if defined(__AVX512F__)
+    return (Words)_mm512_cvtepu16_epi32((__m256i)values);
+#elif defined(__AVX2__)
+    return (Words)_mm256_cvtepu16_epi32((__m128i)values);
+#else
+    return __builtin_convertvector(values, Words);
+#endif
+}
+
+inline Words widen(Bytes values) {
+#if defined(__AVX512F__)
+    return (Words)_mm512_cvtepu8_epi32((__m128i)values);
+#elif defined(__AVX2__)
+    return (Words)_mm256_cvtepu8_epi32(_mm_cvtsi64_si128((long long)values));
+#else
+    return __builtin_convertvector(values, Words);
+#endif
+}
+
+// The low bits of each lane.
+inline Halves narrow_to_halves(Words values) {
+#if defined(__AVX512F__)
+    return (Halves)_mm512_cvtepi32_epi16((__m512i)values);
+#else
+    return __builtin_convertvector(values, Halves);
+#endif
+}
+
+inline Bytes narrow_to_bytes(Words values) {
+#if defined(__AVX512F__)
+    return (Bytes)_mm512_cvtepi32_epi8((__m512i)values);
+#else
+    return __builtin_convertvector(values, Bytes);
 #endif
 }
 
