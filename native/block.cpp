@@ -15,7 +15,7 @@ namespace {
 using Kernel = bool (*)(const BlockJob&, std::int64_t begin, std::int64_t end);
 
 // Fewer samples than this are done before another thread is awake.
-constexpr std::int64_t kSamplesWorthThreads = 64 * 1024;
+constexpr std::int64_t kSamplesWorthThreads = 128 * 1024;
 constexpr std::int64_t kSamplesAtOnce = 16 * 1024;
 
 void require(bool condition, const char* message) {

@@ -44,7 +44,7 @@ public:
     bool run(std::int64_t begin, std::int64_t end) {
         for_each_tile<N>(job_, begin, end, [this](const Tile& tile) { decode(tile); });
         finish_streaming();
-        return writer_.overflowed();
+        return overflow_.seen();
     }
 
 private:
@@ -68,8 +68,8 @@ private:
         Sample* start = destination_ + tile.offset;
         const bool contiguous = job_.image.column_stride == 1;
         for (int r = 0; r < tile.height; ++r) {
-            writer_.write_row(contiguous ? start + r * row_stride : packed_[r], samples_[r], tile.width,
-                              job_.streaming && contiguous);
+            write_row(samples_[r], tile.width, contiguous ? start + r * row_stride : packed_[r],
+                      job_.streaming && contiguous, overflow_);
         }
         if (!contiguous) scatter(tile, start);
     }
@@ -85,7 +85,7 @@ private:
     const Basis<T>& basis_;
     const Coefficient* source_;
     Sample* destination_;
-    Writer<Sample> writer_;
+    Overflow overflow_;
     alignas(64) T coefficients_[kTile<N> + kLanes<T>];
     alignas(64) T synthesised_[N][kRow<N, T>];
     alignas(64) T samples_[N][kRow<N, T>];

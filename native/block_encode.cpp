@@ -61,7 +61,7 @@ public:
     bool run(std::int64_t begin, std::int64_t end) {
         for_each_tile<N>(job_, begin, end, [this](const Tile& tile) { encode(tile); });
         finish_streaming();
-        return writer_.overflowed();
+        return overflow_.seen();
     }
 
 private:
@@ -73,8 +73,8 @@ private:
         for (int i = 0; i < job_.chop; ++i) {
             const int kept = kept_in_row(job_, i);
             transform_row<N>(tile.blocks, analysed_[i], N, N, basis_.transposed, coefficients_, kept);
-            writer_.write_row(destination_ + begin + tile.first_block * kept, coefficients_,
-                              tile.blocks * kept, job_.streaming);
+            write_row(coefficients_, tile.blocks * kept, destination_ + begin + tile.first_block * kept,
+                      job_.streaming, overflow_);
             begin += job_.block_columns * kept;
         }
     }
@@ -118,7 +118,7 @@ private:
     const Basis<T>& basis_;
     const Sample* source_;
     Coefficient* destination_;
-    Writer<Coefficient> writer_;
+    Overflow overflow_;
     alignas(64) Sample gathered_[N][kTile<N>];
     alignas(64) T samples_[N][kRow<N, T>];
     alignas(64) T analysed_[N][kRow<N, T>];

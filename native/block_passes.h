@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "block_job.h"
-#include "convert.h"
+#include "rows.h"
 
 namespace laconic::LACONIC_ISA_NAMESPACE {
 

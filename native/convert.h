@@ -47,17 +47,6 @@ inline Floats load(const Float16* from) {
 #endif
 }
 
-// Any number of elements; `to` has room for one vector more.
-template <class Element, class T>
-inline void read_row(const Element* from, std::int64_t count, T* to) {
-    constexpr int lanes = kLanes<T>;
-    std::int64_t done = 0;
-    for (; done + lanes <= count; done += lanes) store_vector(to + done, load(from + done));
-    Element rest[lanes] = {};
-    __builtin_memcpy(rest, from + done, (count - done) * sizeof(Element));
-    store_vector(to + done, load(rest));
-}
-
 inline Vec<double> pack(Vec<double> values, const double*) { return values; }
 
 inline Floats pack(Floats values, const float*) { return values; }
@@ -67,7 +56,7 @@ inline Bytes pack(Floats values, const std::uint8_t*) {
     values = values > zero ? values : zero;  // NaN too
     values = values < top ? values : top;
     // Adding 1.5 * 2^23 leaves the integer, rounded half to even, in the low bits.
-    return narrow_to_bytes((Words)(values + 0x1.8p23f));
+    return narrow_to_bytes((Words)(values + 0x1.8p23f) & 0xff);
 }
 
 inline Halves pack(Floats values, const BFloat16*) {
@@ -94,61 +83,28 @@ inline Halves pack(Floats values, const Float16*) {
 #endif
 }
 
-// Writes lanes as elements, and remembers whether a finite value became infinite.
-template <class Element>
-class Writer {
-    using T = Arithmetic<Element>;
-    static constexpr int lanes = kLanes<T>;
-
+// Whether a finite value became infinite when it was stored. Only float16 is narrow enough to ask.
+class Overflow {
 public:
-    // Streaming needs `to` to be aligned to what is written.
-    void write(Element* to, Vec<T> values, bool streaming) {
-        note_overflow(values, to);
-        if (streaming) {
-            stream_vector(to, pack(values, to));
-        } else {
-            store_vector(to, pack(values, to));
-        }
-    }
-
-    // Any number of values, anywhere: the first and last vectors may overlap those between.
-    void write_row(Element* to, const T* values, std::int64_t count, bool streaming) {
-        if (count < lanes) return write_few(to, values, count);
-        std::int64_t done = 0;
-        if (streaming) {
-            constexpr std::uintptr_t bytes = lanes * sizeof(Element);
-            done = (-reinterpret_cast<std::uintptr_t>(to) & (bytes - 1)) / sizeof(Element);
-            if (done > 0) write(to, load(values), false);
-        }
-        for (; done + lanes <= count; done += lanes) write(to + done, load(values + done), streaming);
-        if (done < count) write(to + count - lanes, load(values + count - lanes), false);
-    }
-
-    bool overflowed() const {
-        std::uint32_t any = 0;
-        for (int lane = 0; lane < kLanes<float>; ++lane) any |= overflowed_[lane];
-        return any != 0;
-    }
-
-private:
-    void write_few(Element* to, const T* values, std::int64_t count) {
-        T padded[lanes] = {};
-        for (std::int64_t i = 0; i < count; ++i) padded[i] = values[i];
-        note_overflow(load(padded), to);
-        const auto packed = pack(load(padded), to);
-        __builtin_memcpy(to, &packed, count * sizeof(Element));
+    void note(Floats values, const Float16*) {
+        // Counted from 65520, the least that rounds to infinity; what is smaller wraps around.
+        const Words excess = ((Words)values & 0x7fffffff) - kLeast;
+        least_excess_ = excess < least_excess_ ? excess : least_excess_;
     }
 
     template <class V>
-    void note_overflow(V, const void*) {}
+    void note(V, const void*) {}
 
-    // From 65520 on, a value rounds to 2^16, which float16 does not have.
-    void note_overflow(Floats values, const Float16*) {
-        const Words magnitude = (Words)values & 0x7fffffff;
-        overflowed_ |= (Words)(magnitude >= 0x477ff000) & (Words)(magnitude < 0x7f800000);
+    bool seen() const {
+        for (int lane = 0; lane < kLanes<float>; ++lane) {
+            if (least_excess_[lane] < kInfinity - kLeast) return true;
+        }
+        return false;
     }
 
-    Words overflowed_ = {};
+private:
+    static constexpr std::uint32_t kLeast = 0x477ff000, kInfinity = 0x7f800000;
+    Words least_excess_ = ~Words{};
 };
 
 }  // namespace laconic::LACONIC_ISA_NAMESPACE

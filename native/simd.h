@@ -96,10 +96,13 @@ inline Words widen(Bytes values) {
 #endif
 }
 
-// The low bits of each lane.
+// Lanes whose value fits.
 inline Halves narrow_to_halves(Words values) {
 #if defined(__AVX512F__)
     return (Halves)_mm512_cvtepi32_epi16((__m512i)values);
+#elif defined(__AVX2__)
+    const __m256i words = (__m256i)values;
+    return (Halves)_mm_packus_epi32(_mm256_castsi256_si128(words), _mm256_extracti128_si256(words, 1));
 #else
     return __builtin_convertvector(values, Halves);
 #endif
@@ -108,6 +111,9 @@ inline Halves narrow_to_halves(Words values) {
 inline Bytes narrow_to_bytes(Words values) {
 #if defined(__AVX512F__)
     return (Bytes)_mm512_cvtepi32_epi8((__m512i)values);
+#elif defined(__AVX2__)
+    const __m128i halves = (__m128i)narrow_to_halves(values);
+    return (Bytes)_mm_cvtsi128_si64(_mm_packus_epi16(halves, halves));
 #else
     return __builtin_convertvector(values, Bytes);
 #endif

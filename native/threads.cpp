@@ -12,6 +12,14 @@
 namespace laconic {
 namespace {
 
+constexpr int kSpins = 2000;
+
+void pause_briefly() {
+#if defined(__x86_64__)
+    __builtin_ia32_pause();
+#endif
+}
+
 struct Work {
     std::int64_t count;
     std::int64_t grain;
@@ -41,8 +49,13 @@ public:
         }
         wake_.notify_all();
         work.take_ranges();
+        {
+            std::lock_guard lock(mutex_);
+            places_ = 0;
+        }
+        // Whoever is still at it has less than one range to go: going to sleep would take longer.
+        for (int spin = 0; spin < kSpins && working_ > 0; ++spin) pause_briefly();
         std::unique_lock lock(mutex_);
-        places_ = 0;
         idle_.wait(lock, [this] { return working_ == 0; });
     }
 
@@ -81,7 +94,7 @@ private:
     std::condition_variable wake_, idle_;
     Work* work_ = nullptr;
     int places_ = 0;   // helpers that may still join the work
-    int working_ = 0;  // helpers that did and have not finished
+    std::atomic<int> working_{0};  // helpers that did and have not finished
     int started_ = 0;
 };
 
