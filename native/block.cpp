@@ -90,7 +90,7 @@ void prepare(Basis<T>& basis, const BlockCodec& codec, bool alternating) {
 
 // Source and result together: above this, the result is written past the caches. (What the system
 // says of its last-level cache is no help on virtual machines.)
-constexpr std::int64_t kStreamingBytes = 16 << 20;
+constexpr std::int64_t kStreamingBytes = 8 << 20;
 
 BlockJob job_of(const ImageTensor& image, const BlockCodec& codec, Dtype coefficient_dtype) {
     BlockJob job;

@@ -49,12 +49,12 @@ public:
 
 private:
     void decode(const Tile& tile) {
-        std::int64_t begin = coefficients_before(job_, tile.block_row);
+        const Coefficient* row = source_ + coefficients_before(job_, tile.block_row);
         for (int i = 0; i < job_.chop; ++i) {
             const int kept = kept_in_row(job_, i);
-            read_row(source_ + begin + tile.first_block * kept, tile.blocks * kept, coefficients_);
+            read_row(row + tile.first_block * kept, tile.blocks * kept, coefficients_);
             transform_row<N>(tile.blocks, coefficients_, kept, kept, basis_.transposed, synthesised_[i], N);
-            begin += job_.block_columns * kept;
+            row += job_.block_columns * kept;
         }
         const auto synthesise =
             basis_.alternating ? synthesise_columns<true, N, T> : synthesise_columns<false, N, T>;

@@ -69,13 +69,21 @@ private:
         read_samples(tile);
         const auto analyse = basis_.alternating ? analyse_columns<true, N, T> : analyse_columns<false, N, T>;
         analyse(samples_, tile.blocks * N, basis_.matrix, job_.chop, analysed_, samples_ahead(tile));
-        std::int64_t begin = coefficients_before(job_, tile.block_row);
+        for (int i = 0; i < job_.chop; ++i) {
+            transform_row<N>(tile.blocks, analysed_[i], N, N, basis_.transposed, coefficients_[i],
+                             kept_in_row(job_, i));
+        }
+        write_coefficients(tile);
+    }
+
+    // Only now: stores that overlap in scratch and stores past the caches do not go well together.
+    void write_coefficients(const Tile& tile) {
+        Coefficient* row = destination_ + coefficients_before(job_, tile.block_row);
         for (int i = 0; i < job_.chop; ++i) {
             const int kept = kept_in_row(job_, i);
-            transform_row<N>(tile.blocks, analysed_[i], N, N, basis_.transposed, coefficients_, kept);
-            write_row(coefficients_, tile.blocks * kept, destination_ + begin + tile.first_block * kept,
-                      job_.streaming, overflow_);
-            begin += job_.block_columns * kept;
+            write_row(coefficients_[i], tile.blocks * kept, row + tile.first_block * kept, job_.streaming,
+                      overflow_);
+            row += job_.block_columns * kept;
         }
     }
 
@@ -122,7 +130,7 @@ private:
     alignas(64) Sample gathered_[N][kTile<N>];
     alignas(64) T samples_[N][kRow<N, T>];
     alignas(64) T analysed_[N][kRow<N, T>];
-    alignas(64) T coefficients_[kTile<N> + N];
+    T (&coefficients_)[N][kRow<N, T>] = samples_;  // no longer needed when these are made
 };
 
 }  // namespace

@@ -14,9 +14,9 @@ template <int N>
 constexpr int kTile = N < 32 ? 256 : 128;
 
 // How far apart a tile's rows are in scratch: not a power of two, so that a column's values do not
-// compete for the same cache lines, and with room for a vector that begins inside the tile.
+// compete for the same cache lines, and with room for a vector or block that begins inside the tile.
 template <int N, class T>
-constexpr int kRow = kTile<N> + kLanes<T>;
+constexpr int kRow = kTile<N> + larger(N, kLanes<T>);
 
 struct Tile {
     std::int64_t block_row, first_block;
