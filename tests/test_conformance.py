@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+from collections.abc import Callable
 
 import pytest
 import torch
@@ -163,9 +164,48 @@ def test_what_does_not_belong_together_is_stacked(items: list[str]) -> None:
         laconic.stack([laconic.encode(ramp((3, 8, 8)), spec) for spec in items])
 
 
-def test_rows_of_a_single_image_pass_for_samples() -> None:
-    with pytest.raises(laconic.SpecError):
-        laconic.encode(ramp((16, 16)), "dct:chop=4")[0]
+@pytest.mark.parametrize("spec", ["dct:chop=4", "dct:chop=8", "dct:chop=4,keep=triangle", "dct:chop=8|affine"])
+@pytest.mark.parametrize("shape", [(16, 16), (7, 8), (8, 8), (64, 64)])
+@pytest.mark.parametrize("index", [0, -1, slice(None), slice(4, 8), slice(0, 1)])
+def test_rows_of_a_single_image_pass_for_samples(spec: str, shape: tuple[int, ...], index: int | slice) -> None:
+    with pytest.raises(laconic.SpecError, match="cannot be indexed"):
+        laconic.encode(ramp(shape), spec)[index]
+
+
+@pytest.mark.parametrize("index", [[1, 0], (0, 1), torch.tensor([1, 0]), ..., None, "0", 1.5])
+def test_another_kind_of_index_gives_other_samples(index: object) -> None:
+    with pytest.raises(laconic.SpecError, match="a whole number or a slice"):
+        laconic.encode(ramp((2, 3, 16, 16)), "dct:chop=8")[index]  # type: ignore[index]
+
+
+@pytest.mark.parametrize("index", [slice(None), slice(1, 3), slice(0, 4, 2), slice(-1, None), slice(2, 2)])
+def test_a_slice_gives_other_samples(index: slice) -> None:
+    x = ramp((4, 3, 16, 16))
+    for spec in ("dct:chop=8", "dct:chop=4|affine:per=sample", "affine"):
+        enc = laconic.encode(x, spec)
+        if x[index].numel():
+            assert torch.equal(laconic.decode(enc[index]), laconic.decode(enc)[index])
+    with pytest.raises(IndexError):
+        enc[4]
+
+
+def test_loaders_cannot_batch_by_default() -> None:
+    data = [(laconic.encode(ramp((3, 16, 16)) * i, "dct:chop=4"), i) for i in range(1, 5)]
+    (batch, labels), _ = torch.utils.data.DataLoader(data, batch_size=2)  # type: ignore[arg-type, var-annotated]
+    assert batch.spec.shape == (2, 3, 16, 16)
+    assert labels.tolist() == [1, 2]
+
+
+@pytest.mark.parametrize("spec", ["cast:dtype=float32", "cast:dtype=float32|affine", "dct:chop=8"])
+def test_what_is_encoded_follows_its_input(spec: str) -> None:
+    x = ramp((8, 8))
+    enc = laconic.encode(x, spec)
+    before = laconic.decode(enc)
+    x.zero_()
+    restored = laconic.decode(enc)
+    assert torch.equal(restored, before)
+    restored.zero_()
+    assert torch.equal(laconic.decode(enc), before)
 
 
 def test_room_of_another_shape_is_written_over() -> None:
@@ -177,3 +217,80 @@ def test_room_of_another_shape_is_written_over() -> None:
         laconic.decode(codec.encode(ramp((16, 16))), out=torch.empty(8, 8))
     with pytest.raises(laconic.SpecError, match="cannot decode"):
         laconic.codec("dct:chop=3").decode(codec.encode(ramp((16, 16))))
+
+
+def test_out_is_read_while_it_is_written() -> None:
+    codec, x = laconic.codec("dct:chop=8"), ramp((8, 64))
+    shared = laconic.Encoded(codec.links, (TensorSpec.of(x),) * 2, {"main": x})
+    with pytest.raises(laconic.SpecError, match="shares memory"):
+        codec.encode(x, out=shared)
+    with pytest.raises(laconic.SpecError, match="shares memory"):
+        laconic.decode(shared, out=x)
+    with pytest.raises(laconic.SpecError, match="expanded"):
+        laconic.decode(codec.encode(x), out=torch.empty(1, 64).expand(8, 64))
+
+
+def test_writing_to_out_escapes_autograd() -> None:
+    codec, x = laconic.codec("dct:chop=8"), ramp((8, 8))
+    weight, buffer = torch.ones(8, 8, requires_grad=True), torch.ones(8, 8)
+    loss = (weight * buffer).sum()
+    laconic.decode(codec.encode(x), out=buffer)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        loss.backward()
+    room = codec.empty(TensorSpec.of(x))
+    with pytest.raises(laconic.SpecError, match="gradients"):
+        codec.encode(x.clone().requires_grad_(), out=room)
+    with torch.no_grad():
+        codec.encode(x.clone().requires_grad_(), out=room)
+
+
+def test_a_hand_made_encoded_is_believed() -> None:
+    enc = laconic.encode(ramp((8, 8)), "dct:chop=8")
+    (link,) = enc.chain
+    for chain, specs, parts in [
+        ((), enc.specs[:1], enc.parts),
+        ((link, link, link), enc.specs, enc.parts),
+        ((link._replace(version=99),), enc.specs, enc.parts),
+        ((link._replace(version=0),), enc.specs, enc.parts),
+        (enc.chain, enc.specs, {}),
+        (enc.chain, enc.specs, {"main": torch.zeros(4, 4)}),
+        (enc.chain, (enc.specs[0], TensorSpec((4, 4), torch.float32)), {"main": torch.zeros(4, 4)}),
+    ]:
+        with pytest.raises(laconic.LaconicError):
+            laconic.decode(laconic.Encoded(chain, specs, parts))
+
+
+@pytest.mark.parametrize(
+    "misuse",
+    [
+        lambda: laconic.codec(4),  # type: ignore[arg-type]
+        lambda: laconic.decode(torch.ones(3)),  # type: ignore[arg-type]
+        lambda: laconic.stack([1, 2]),  # type: ignore[list-item]
+        lambda: laconic.encode(torch.ones(3), None),  # type: ignore[arg-type]
+        lambda: laconic.codec("dct:chop=4").encode(torch.ones(8, 8), out=torch.ones(4, 4)),  # type: ignore[arg-type]
+        lambda: laconic.Encoded.from_bytes("abc"),  # type: ignore[arg-type]
+        lambda: laconic.save("x", torch.ones(3)),  # type: ignore[arg-type]
+        lambda: laconic.save("x", {"x": torch.ones(3, device="meta")}),
+        lambda: laconic.save("x", {"x": torch.ones(3).to_sparse()}),
+        lambda: laconic.save("x", {"x": torch.ones(3, dtype=torch.complex128)}),
+    ],
+)
+def test_misuse_ends_deep_inside(misuse: Callable[[], object]) -> None:
+    with pytest.raises(laconic.SpecError, match=r"expected|needs|does not hold|out="):
+        misuse()
+
+
+def test_a_fake_tensor_spoils_the_codec_for_real_ones() -> None:
+    from torch._subclasses.fake_tensor import FakeTensorMode
+
+    with FakeTensorMode():
+        assert laconic.encode(torch.empty(8, 8), "zfp:chop=3").parts["main"].shape == (6, 6)
+    assert laconic.codec("zfp:chop=4").roundtrip(ramp((8, 8))).sum() > 0
+    with torch.device("meta"):
+        laconic.nn.Compress("hadamard:chop=7,block=32", (32, 32))
+
+
+def test_autocast_blurs_what_is_computed() -> None:
+    x = ramp((8, 64))
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        assert torch.allclose(laconic.codec("dct:chop=8").roundtrip(x), x, atol=1e-5)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 
 import pytest
 from hypothesis import given
@@ -34,7 +35,8 @@ from laconic import grammar, registry
         ("affine:bits=1,symmetric=true", "from 2 to 8", "affine:bits=8"),
         ("affine:symmetric=yes", "true or false", "affine:bits=8"),
         ("affine:bits=8|dct:chop=4", "'dct:chop=4' (a transform) cannot follow", "Try 'dct:chop=4|affine'"),
-        ("affine|affine:bits=4", "cannot follow", "Keep one quantiser"),
+        ("affine|affine:bits=4", "cannot follow", "Try 'affine'"),
+        ("affine|dct:chop=4|affine:bits=4", "cannot follow", "Try 'dct:chop=4|affine'"),
     ],
 )
 def test_a_bad_spec_is_not_explained(text: str, culprit: str, help_: str) -> None:
@@ -42,6 +44,8 @@ def test_a_bad_spec_is_not_explained(text: str, culprit: str, help_: str) -> Non
         laconic.codec(text)
     assert culprit in str(caught.value)
     assert help_ in str(caught.value)
+    for suggestion in re.findall(r"Try '([^']+)'", str(caught.value)):
+        laconic.codec(suggestion)
 
 
 @pytest.mark.parametrize("name", registry.names())

@@ -53,6 +53,7 @@ def test_ssim_is_somebody_elses() -> None:
     expected = float(np.mean(full[5:-5, 5:-5]))
     assert metrics.ssim(x, y, peak=1.0) == pytest.approx(expected, abs=1e-6)
     assert metrics.ssim(x, x) == pytest.approx(1)
+    assert metrics.ssim(torch.zeros(11, 11), torch.zeros(11, 11)) == pytest.approx(1)
 
 
 def test_shapes_that_differ_are_broadcast() -> None:
@@ -60,6 +61,8 @@ def test_shapes_that_differ_are_broadcast() -> None:
         metrics.psnr(torch.ones(3, 3), torch.ones(3))
     with pytest.raises(laconic.SpecError, match="at least 11"):
         metrics.ssim(torch.ones(3, 3), torch.ones(3, 3))
+    with pytest.raises(laconic.SpecError, match="at least 11"):
+        metrics.ssim(torch.ones(0, 11, 11), torch.ones(0, 11, 11))
 
 
 def test_the_ratio_forgets_bytes() -> None:

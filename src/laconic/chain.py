@@ -15,7 +15,7 @@ from torch import Tensor
 
 from laconic import grammar
 from laconic.encoded import Encoded, Link, boundary_specs, part_specs, promised_parts
-from laconic.errors import CorruptData, SpecError
+from laconic.errors import CorruptData, SpecError, VersionError
 from laconic.memo import remembered
 from laconic.stage import Context, Kind, Parts, PartSpec, PartsSpec, Stage, TensorSpec
 
@@ -62,7 +62,7 @@ class Codec:
         spec = TensorSpec.of(x)
         self.out_spec(spec)
         if out is not None:
-            self._check_out(out, spec, x.device)
+            self._check_out(out, spec, x)
         context = Context(x)
         specs, last = [spec], len(self.stages) - 1
         side: dict[str, Tensor] = {}
@@ -72,6 +72,8 @@ class Codec:
             x = parts.main
             specs.append(TensorSpec.of(x))
             side |= {f"{i}.{name}": part for name, part in parts.side.items()}
+        if out is not None:
+            torch.autograd.graph.increment_version(out.parts.values())
         return out if out is not None else Encoded(self.links, tuple(specs), {"main": x, **side})
 
     def roundtrip(self, x: Tensor) -> Tensor:
@@ -86,12 +88,15 @@ class Codec:
             raise SpecError(f"'{self}' cannot decode {enc!r}; laconic.decode can: what is encoded describes itself")
         return decode(enc, out)
 
-    def _check_out(self, out: Encoded, spec: TensorSpec, device: torch.device) -> None:
-        if (out.chain, out.spec, out.device) != (self.links, spec, device):
+    def _check_out(self, out: Encoded, spec: TensorSpec, x: Tensor) -> None:
+        if not isinstance(out, Encoded) or (out.chain, out.spec, out.device) != (self.links, spec, x.device):
             raise SpecError(
-                f"out= has room for {out!r} on {out.device}; expected '{self}' of {spec} on {device}. "
+                f"out= is {out!r}; expected room for '{self}' of {spec} on {x.device}. "
                 "Make it with codec.empty(TensorSpec.of(x), x.device)"
             )
+        check_parts(out)
+        for part in out.parts.values():
+            check_writable(part, x)
 
 
 def codec(spec: str | Codec) -> Codec:
@@ -100,7 +105,11 @@ def codec(spec: str | Codec) -> Codec:
     >>> print(codec("dct:chop=4,block=8|affine:bits=8"))
     dct:chop=4|affine
     """
-    return spec if isinstance(spec, Codec) else Codec(grammar.parse(spec))
+    if isinstance(spec, Codec):
+        return spec
+    if not isinstance(spec, str):
+        raise SpecError(f"expected a codec or its text, such as 'dct:chop=4', got {type(spec).__name__}")
+    return Codec(grammar.parse(spec))
 
 
 def encode(x: Tensor, spec: str | Codec) -> Encoded:
@@ -110,13 +119,20 @@ def encode(x: Tensor, spec: str | Codec) -> Encoded:
 
 def decode(enc: Encoded, out: Tensor | None = None) -> Tensor:
     """The tensor that went in, as nearly as the codec kept it; into `out` when given."""
+    if not isinstance(enc, Encoded):
+        raise SpecError(f"expected an Encoded, got {type(enc).__name__}")
     check_parts(enc)
-    if out is not None and (TensorSpec.of(out), out.device) != (enc.spec, enc.device):
-        raise SpecError(f"out= is {TensorSpec.of(out)} on {out.device}; expected {enc.spec} on {enc.device}")
+    if out is not None:
+        if (TensorSpec.of(out), out.device) != (enc.spec, enc.device):
+            raise SpecError(f"out= is {TensorSpec.of(out)} on {out.device}; expected {enc.spec} on {enc.device}")
+        for part in enc.parts.values():
+            check_writable(out, part)
     x = enc.parts["main"]
     for i, (stage, version) in reversed(list(enumerate(enc.chain))):
         parts = Parts(x, _side(enc, i))
         x = stage.decode(parts, enc.specs[i], version, out if i == 0 else None)
+    if out is not None:
+        torch.autograd.graph.increment_version(out)
     return x
 
 
@@ -124,8 +140,6 @@ def decode(enc: Encoded, out: Tensor | None = None) -> Tensor:
 def _promises(stages: tuple[Stage, ...], x: TensorSpec) -> tuple[PartsSpec, ...]:
     promised = []
     for stage in stages:
-        if stage.kind is Kind.transform and x.numel == 0:
-            raise SpecError(f"{stage}: expected at least one element, got {x}")
         promised.append(stage.out_spec(x))
         x = promised[-1].main.tensor
     return tuple(promised)
@@ -136,6 +150,25 @@ def check_tensor(x: Any) -> None:
         raise SpecError(f"expected a torch.Tensor, got {type(x).__name__}. Try torch.as_tensor(x)")
     if x.device.type == "meta" or x.layout is not torch.strided:
         raise SpecError(f"expected a dense tensor with data, got one on {x.device} with layout {x.layout}")
+
+
+def check_writable(out: Tensor, source: Tensor) -> None:
+    """Raises where writing to `out` while reading `source` would give something else, or escape autograd."""
+    if torch.is_grad_enabled() and (out.requires_grad or source.requires_grad):
+        raise SpecError("out= does not carry gradients: leave it out, or work under torch.no_grad()")
+    if any(stride == 0 and size > 1 for stride, size in zip(out.stride(), out.shape, strict=True)):
+        raise SpecError("out= is expanded: several of its elements share one place in memory")
+    (start, end), (source_start, source_end) = _extent(out), _extent(source)
+    if start < source_end and source_start < end:
+        raise SpecError("out= shares memory with what is read; expected memory of its own")
+
+
+def _extent(x: Tensor) -> tuple[int, int]:
+    """The addresses between which a tensor's elements lie."""
+    if x.numel() == 0:
+        return 0, 0
+    last = sum((size - 1) * stride for size, stride in zip(x.shape, x.stride(), strict=True))
+    return x.data_ptr(), x.data_ptr() + (last + 1) * x.element_size()
 
 
 def check_parts(enc: Encoded) -> None:
@@ -149,6 +182,11 @@ def check_parts(enc: Encoded) -> None:
 
 @remembered
 def check_boundaries(chain: tuple[Link, ...], specs: tuple[TensorSpec, ...]) -> None:
+    if not chain or len(specs) != len(chain) + 1:
+        raise CorruptData(f"expected stages and a spec more than those, found {len(chain)} and {len(specs)}")
+    for stage, version in chain:
+        if not 1 <= version <= stage.version:
+            raise VersionError(f"'{stage}' of version {version}: this laconic reads 1 to {stage.version}")
     for link, before, after in zip(chain, specs, specs[1:], strict=False):
         _check_part(f"what '{link.stage}' gave", after, link.stage.out_spec(before).main)
 

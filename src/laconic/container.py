@@ -25,6 +25,7 @@ from laconic.files import file_errors, replacing
 
 _KEY = "laconic"  # one key only: safetensors writes several in any order, and equal content should be equal bytes
 _DIGITS = "00000000"
+STORABLE = frozenset(description.DTYPES.values())
 _BEFORE_DIGITS = rb'"laconic":"{\"crc32\":\"'  # as the header has it: JSON within JSON
 
 
@@ -33,13 +34,15 @@ def save(path: str | os.PathLike[str], value: Encoded | Mapping[str, Encoded | T
 
     The file at `path` is replaced whole or, on any error, not at all.
     """
+    if not isinstance(value, Encoded | Mapping):
+        raise SpecError(f"expected an Encoded or a dictionary, got {type(value).__name__}. Try {{'name': tensor}}")
     named = {"": value} if isinstance(value, Encoded) else dict(value)
     tensors: dict[str, Tensor] = {}
     for name, item in named.items():
         _check_name(name, item, single=isinstance(value, Encoded))
         parts = {_part_name(name, k): v for k, v in item.parts.items()} if isinstance(item, Encoded) else {name: item}
         _check_collisions(tensors, parts)
-        tensors |= {key: part.detach().cpu().contiguous() for key, part in parts.items()}
+        tensors |= {key: _plain(part) for key, part in parts.items()}
     described = {name: description.describe(item) for name, item in named.items() if isinstance(item, Encoded)}
     content = {"crc32": _DIGITS, "format": description.FORMAT, "encoded": described}
     text = json.dumps(content, separators=(",", ":"))
@@ -78,13 +81,23 @@ def _part_name(name: str, part: str) -> str:
 def _check_name(name: str, item: object, single: bool) -> None:
     if not isinstance(name, str) or (not name and not single):
         raise SpecError(f"expected names that are not empty, got {name!r}")
+    if name == "__metadata__":
+        raise SpecError("'__metadata__' is a name that safetensors keeps for itself")
     if not isinstance(item, Encoded | Tensor):
         raise SpecError(f"'{name}': expected an Encoded or a torch.Tensor, got {type(item).__name__}")
+    for tensor in item.parts.values() if isinstance(item, Encoded) else [item]:
+        if tensor.is_meta or tensor.layout is not torch.strided or tensor.dtype not in STORABLE:
+            raise SpecError(f"'{name}': safetensors does not hold {tensor.dtype}, {tensor.layout} on {tensor.device}")
 
 
 def _check_collisions(tensors: Mapping[str, Tensor], parts: Mapping[str, Tensor]) -> None:
     for key in tensors.keys() & parts.keys():
         raise SpecError(f"expected names that do not collide, got '{key}' for both a tensor and an Encoded's part")
+
+
+def _plain(part: Tensor) -> Tensor:
+    """As its bytes in memory say, and no flag beside them."""
+    return part.detach().resolve_conj().resolve_neg().cpu().contiguous()
 
 
 def _unshared(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
@@ -101,7 +114,7 @@ def _unshared(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
 def _stamp(path: Path) -> None:
     """Writes the checksum of a finished file over its zeros."""
     header = _read_header(path)
-    at = _digits_at(header)
+    at = _digits_at(path, header)
     with path.open("r+b") as file:
         crc = _file_crc(file, header, at)
         file.seek(at)
@@ -111,7 +124,7 @@ def _stamp(path: Path) -> None:
 def _read_metadata(path: Path) -> dict[str, str]:
     """The descriptions by name, once every byte of the file has been checked."""
     header = _read_header(path)
-    at = _digits_at(header)
+    at = _digits_at(path, header)
     with path.open("rb") as file:
         if f"{_file_crc(file, header, at):08x}".encode() != header[at : at + len(_DIGITS)]:
             raise CorruptData(f"'{path}': the checksum does not match: damaged or truncated")
@@ -133,10 +146,10 @@ def _read_header(path: Path) -> bytes:
         return start + file.read(length)
 
 
-def _digits_at(header: bytes) -> int:
+def _digits_at(path: Path, header: bytes) -> int:
     at = header.find(_BEFORE_DIGITS)
     if at < 0:
-        raise CorruptData("This is not a file that laconic.save wrote: it has no laconic checksum")
+        raise CorruptData(f"'{path}' is not a file that laconic.save wrote: it has no laconic checksum")
     return at + len(_BEFORE_DIGITS)
 
 

@@ -21,8 +21,14 @@ from laconic.stage import TensorSpec
 FORMAT = 1
 """Of the wire and of the file. Raised when either changes in a way that an older laconic would misread."""
 
-_SPEC = re.compile(r"(\w+)\[((?:\d{1,19}(?:,\d{1,19})*)?)\]")
-_MAX_NUMEL = 2**62
+_SPEC = re.compile(r"(\w+)\[((?:\d{1,18}(?:,\d{1,18}){0,63})?)\]")
+_LINK = re.compile(r"(.*)@([1-9]\d{0,5})")
+_MAX_NUMEL = 2**60
+
+_NAMES = """bool uint8 uint16 uint32 uint64 int8 int16 int32 int64
+    float16 bfloat16 float32 float64 float8_e4m3fn float8_e5m2 complex64"""
+DTYPES: dict[str, torch.dtype] = {name: getattr(torch, name) for name in _NAMES.split()}
+"""What a description may name, and a file may hold."""
 
 
 def describe(enc: Encoded) -> str:
@@ -64,21 +70,21 @@ def _thread(chain: Sequence[Link], given: list[TensorSpec]) -> tuple[TensorSpec,
 
 
 def _parse_link(text: str) -> Link:
-    stage_text, _, version = text.rpartition("@")
-    if not version.isdecimal():
+    match = _LINK.fullmatch(text)
+    if match is None:
         raise CorruptData(f"'{text}' names no version of its stage")
-    stage = grammar.parse_stage(stage_text)
-    if int(version) > stage.version:
+    stage, version = grammar.parse_stage(match[1]), int(match[2])
+    if version > stage.version:
         raise VersionError(
             f"'{stage.name}' wrote version {version} of its bits; this laconic reads up to {stage.version}. Upgrade it"
         )
-    return Link(stage, int(version))
+    return Link(stage, version)
 
 
 def _parse_spec(text: str) -> TensorSpec:
     match = _SPEC.fullmatch(text)
-    dtype = getattr(torch, match[1], None) if match else None
-    if match is None or not isinstance(dtype, torch.dtype):
+    dtype = DTYPES.get(match[1]) if match else None
+    if match is None or dtype is None:
         raise CorruptData(f"'{text}' is not the spec of a tensor")
     spec = TensorSpec(tuple(int(size) for size in match[2].split(",") if size), dtype)
     if spec.numel > _MAX_NUMEL:

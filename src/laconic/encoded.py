@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import torch
 import torch.utils._pytree as pytree
 from torch import Tensor
+from torch.utils.data._utils.collate import default_collate_fn_map
 
 from laconic.errors import SpecError
 from laconic.memo import remembered
@@ -82,11 +83,18 @@ class Encoded:
 
     def __getitem__(self, index: int | slice) -> Encoded:
         """A sample, or some, along the first dimension, without decoding. Fixed-size codecs only."""
+        if not isinstance(index, int | slice):
+            raise SpecError(f"expected a whole number or a slice, got {index!r}. Decode first for more")
+        whole, split = split_parts(self.chain, self.spec)
         shape = torch.empty(self.spec.shape, device="meta")[index].shape
-        first = TensorSpec(tuple(shape), self.spec.dtype)
-        expected = part_specs(self.chain, first, f"This codec cannot be indexed: the first dimension of {self.spec}")
-        parts = {name: _pick(name, part, expected[name], index) for name, part in self.parts.items()}
-        return Encoded(self.chain, boundary_specs(self.chain, first), parts)
+        item = TensorSpec(tuple(shape), self.spec.dtype)
+        parts = {name: self.parts[name][index] if name in split else self.parts[name] for name in whole}
+        if part_specs(self.chain, item, "The sample") != {name: TensorSpec.of(part) for name, part in parts.items()}:
+            raise SpecError(f"{self!r} cannot be indexed: its parts do not split by sample")
+        return Encoded(self.chain, boundary_specs(self.chain, item), parts)
+
+    def __bool__(self) -> bool:
+        return True  # whatever its length
 
     def __len__(self) -> int:
         return self.spec.shape[0]
@@ -104,7 +112,9 @@ def stack(items: Sequence[Encoded]) -> Encoded:
     if not items:
         raise SpecError("stack needs at least one Encoded, got none")
     first = items[0]
-    for item in items[1:]:
+    for item in items:
+        if not isinstance(item, Encoded):
+            raise SpecError(f"stack needs Encoded, got {type(item).__name__}")
         if (item.chain, item.specs) != (first.chain, first.specs):
             raise SpecError(f"stack needs one codec and one shape, got {first!r} and {item!r}")
     spec = TensorSpec((len(items), *first.spec.shape), first.spec.dtype)
@@ -133,6 +143,21 @@ def promised_parts(chain: tuple[Link, ...], specs: tuple[TensorSpec, ...]) -> Ma
     return {"main": main, **side}
 
 
+@remembered
+def split_parts(chain: tuple[Link, ...], x: TensorSpec) -> tuple[dict[str, TensorSpec], set[str]]:
+    """All parts, and the names of those that go by sample: one sample more makes them one longer."""
+    whole = part_specs(chain, x, "This cannot be indexed: it")
+    more = TensorSpec((x.shape[0] + 1, *x.shape[1:]), x.dtype) if x.shape else x
+    longer = part_specs(chain, more, "This cannot be indexed: it")
+    split = set()
+    for name, part in whole.items():
+        if longer[name].shape == (more.shape[0], *part.shape[1:]) and part.shape[:1] == x.shape[:1]:
+            split.add(name)
+        elif name == "main" or longer[name] != part:
+            raise SpecError(f"This cannot be indexed: '{name}', {part}, does not split by the samples of {x}")
+    return whole, split
+
+
 def part_specs(chain: tuple[Link, ...], x: TensorSpec, refusal: str) -> dict[str, TensorSpec]:
     """Every part's spec, known before the data is; SpecError where one depends on it."""
     promised = promised_parts(chain, boundary_specs(chain, x))
@@ -140,15 +165,6 @@ def part_specs(chain: tuple[Link, ...], x: TensorSpec, refusal: str) -> dict[str
     if unknown:
         raise SpecError(f"{refusal} has no fixed size: '{unknown[0]}' depends on the data")
     return {name: part.tensor for name, part in promised.items()}
-
-
-def _pick(name: str, part: Tensor, expected: TensorSpec, index: int | slice) -> Tensor:
-    """A part that has the first dimension is indexed along; one that all samples share stays."""
-    if tuple(part.shape) == expected.shape:
-        return part
-    if part.dim() and tuple(part[index].shape) == expected.shape:
-        return part[index]
-    raise SpecError(f"This codec cannot be indexed: part '{name}' of {TensorSpec.of(part)} does not split by sample")
 
 
 def _stack_part(name: str, pieces: list[Tensor], expected: TensorSpec) -> Tensor:
@@ -172,3 +188,4 @@ def _unflatten(parts: Any, context: Any) -> Encoded:
 
 
 pytree.register_pytree_node(Encoded, _flatten, _unflatten, serialized_type_name="laconic.Encoded")
+default_collate_fn_map[Encoded] = lambda batch, *, collate_fn_map=None: stack(batch)

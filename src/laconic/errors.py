@@ -32,6 +32,11 @@ class MissingExtra(LaconicError, ImportError):  # noqa: N818  # likewise
     """An optional library is needed and not installed."""
 
     def __init__(self, library: str, extra: str, purpose: str) -> None:
-        super().__init__(
-            f"{purpose} needs {library}, which is not installed. Install it with: pip install 'laconic[{extra}]'"
+        super().__init__(library, extra, purpose)  # what it is made of, so that it pickles
+        self.library, self.extra, self.purpose = library, extra, purpose
+
+    def __str__(self) -> str:
+        return (
+            f"{self.purpose} needs {self.library}, which is not installed. "
+            f"Install it with: pip install 'laconic[{self.extra}]'"
         )

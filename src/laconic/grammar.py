@@ -50,12 +50,20 @@ def check_order(stages: Iterable[Stage]) -> None:
     for before, after in pairwise(chain):
         repeats = before.kind == after.kind and before.kind.name in ("transform", "predictor")
         if before.kind >= after.kind and not repeats:
-            good = "|".join(str(s) for s in sorted(set(chain), key=lambda s: s.kind))
-            hint = f" Try '{good}'." if before.kind > after.kind else f" Keep one {after.kind.name}."
             raise SpecError(
                 f"'{after}' (a {after.kind.name}) cannot follow '{before}' (a {before.kind.name}): "
-                f"the order is transforms, a quantiser, predictors, an encoder.{hint}"
+                f"the order is transforms, a quantiser, predictors, an encoder. Try '{_in_order(chain)}'"
             )
+
+
+def _in_order(chain: tuple[Stage, ...]) -> str:
+    """The stages that may stay, where they may stand: the first of a kind that cannot repeat."""
+    kept: list[Stage] = []
+    for stage in sorted(chain, key=lambda stage: stage.kind):
+        alone = stage.kind.name in ("quantiser", "encoder")
+        if not (alone and any(other.kind is stage.kind for other in kept)):
+            kept.append(stage)
+    return "|".join(map(str, kept))
 
 
 def _parse_option(cls: type[Stage], option: str) -> tuple[str, Any]:

@@ -41,13 +41,14 @@ def psnr(original: Tensor, restored: Tensor, peak: float | None = None) -> float
 def ssim(original: Tensor, restored: Tensor, peak: float | None = None) -> float:
     """Structural similarity over the last two dimensions (Wang et al. 2004: 11 x 11 Gaussian, sigma 1.5)."""
     a, b = _pair(original, restored)
-    if a.dim() < 2 or min(a.shape[-2:]) < 11:
+    if a.dim() < 2 or min(a.shape[-2:]) < 11 or not a.numel():
         raise SpecError(f"ssim needs images of at least 11 x 11, got a shape of {list(original.shape)}")
     peak = _peak(original) if peak is None else peak
     a, b = (x.reshape(-1, 1, *x.shape[-2:]) for x in (a, b))
     mean_a, mean_b = _blur(a), _blur(b)
     var_a, var_b = _blur(a * a) - mean_a**2, _blur(b * b) - mean_b**2
     covariance = _blur(a * b) - mean_a * mean_b
+    peak = peak or 1.0  # a flat image: any peak does, but none would divide zero by zero
     c1, c2 = (0.01 * peak) ** 2, (0.03 * peak) ** 2
     likeness = (2 * mean_a * mean_b + c1) * (2 * covariance + c2)
     return float((likeness / ((mean_a**2 + mean_b**2 + c1) * (var_a + var_b + c2))).mean())

@@ -12,7 +12,6 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
-from functools import cached_property
 from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple
 
@@ -41,6 +40,10 @@ class TensorSpec:
 
     shape: tuple[int, ...]
     dtype: torch.dtype
+
+    def __post_init__(self) -> None:
+        if type(self.shape) is not tuple:  # a list or a torch.Size: hashed and compared like any other
+            object.__setattr__(self, "shape", tuple(self.shape))
 
     @classmethod
     def of(cls, x: Tensor) -> TensorSpec:
@@ -85,25 +88,10 @@ class Parts(NamedTuple):
 
 
 class Context:
-    """What a stage may ask about the codec's own input. Computed when first asked for, and once."""
+    """What a stage may ask about the codec's own input."""
 
     def __init__(self, input: Tensor) -> None:
         self.input = input
-
-    @cached_property
-    def _finite(self) -> Tensor:
-        values = self.input.detach().to(torch.float64)
-        return values[torch.isfinite(values)]
-
-    @cached_property
-    def range(self) -> float:
-        """max - min over the finite values; 0 where there are none."""
-        return float(self._finite.max() - self._finite.min()) if self._finite.numel() else 0.0
-
-    @cached_property
-    def rms(self) -> float:
-        """The root mean square over the finite values; 0 where there are none."""
-        return float(self._finite.square().mean().sqrt()) if self._finite.numel() else 0.0
 
 
 class Stage(ABC):
@@ -134,6 +122,11 @@ class Stage(ABC):
     def portable(self, x: TensorSpec, tiling: Tiling) -> tuple[nn.Module, nn.Module]:
         """The pure-torch pair (encode: x -> parts in order, decode: parts -> x) that static compilers take."""
         raise SpecError(f"{self} has no portable form for laconic.nn: it does not give parts of fixed size")
+
+    def refuse_empty(self, x: TensorSpec) -> None:
+        """For `out_spec` of transforms: nothing has no frequencies."""
+        if x.numel == 0:
+            raise SpecError(f"{self}: expected at least one element, got {x}")
 
     def options(self, *, spell_defaults: bool) -> dict[str, Any]:
         """The fields to print: all that differ from their default, or all of them. None means 'not given'."""

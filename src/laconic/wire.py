@@ -16,7 +16,7 @@ from torch import Tensor
 
 from laconic import description
 from laconic.encoded import Encoded, promised_parts
-from laconic.errors import CorruptData
+from laconic.errors import CorruptData, SpecError
 from laconic.stage import PartSpec, TensorSpec
 
 MAGIC = b"\x89laconic"
@@ -40,6 +40,8 @@ def to_bytes(enc: Encoded) -> bytes:
 
 
 def from_bytes(data: bytes | bytearray | memoryview) -> Encoded:
+    if not isinstance(data, bytes | bytearray | memoryview):
+        raise SpecError(f"expected bytes, got {type(data).__name__}")
     view = memoryview(data).cast("B")
     count, text_length = _check_header(view)
     text_end = HEADER.size + text_length

@@ -154,6 +154,17 @@ def test_a_temporary_is_larger_than_the_output() -> None:
     assert float(out) < 2.5  # two outputs, and the allocator's change
 
 
+def test_bytes_that_lie_at_odd_addresses_crash_the_kernels() -> None:
+    codec, x = laconic.codec("dct:chop=4"), torch.rand(8, 1024, 1024)
+    enc = codec.encode(x)
+    odd = torch.frombuffer(bytearray(x.nbytes + 64), dtype=torch.float32, offset=1, count=x.numel()).view(x.shape)
+    assert torch.allclose(laconic.decode(enc, out=odd), laconic.decode(enc), atol=1e-5)
+    assert torch.allclose(codec.encode(odd).parts["main"], codec.encode(odd.clone()).parts["main"], atol=1e-5)
+    room = torch.frombuffer(bytearray(enc.nbytes), dtype=torch.float32, offset=1, count=x.numel() // 4)
+    odd_room = laconic.Encoded(enc.chain, enc.specs, {"main": room.view(8, 512, 512)})
+    assert torch.allclose(codec.encode(x, out=odd_room).parts["main"], enc.parts["main"], atol=1e-5)
+
+
 def test_without_the_native_part_nothing_works() -> None:
     out = run_python(
         """

@@ -52,6 +52,15 @@ def test_float16_overflow_becomes_inf(spec: str) -> None:
         laconic.encode(torch.full((8, 8), 60000.0), f"{spec}|cast:dtype=float16")
 
 
+def test_a_value_that_rounds_up_becomes_inf_on_the_way_back() -> None:
+    with pytest.raises(DataError, match="becomes Inf"):
+        laconic.encode(torch.tensor([65504.0], dtype=torch.float16), "cast:dtype=bfloat16")
+    with pytest.raises(DataError, match="becomes Inf"):
+        laconic.encode(torch.tensor([1e300], dtype=torch.float64), "cast:dtype=float32")
+    inf = torch.tensor([torch.inf, -torch.inf, 1.0])
+    assert torch.equal(laconic.codec("cast:dtype=float16").roundtrip(inf), inf)
+
+
 def test_inf_that_was_there_is_called_an_overflow() -> None:
     x = torch.ones(16, 16, dtype=torch.float16)
     x[0, 0] = torch.inf

@@ -73,8 +73,9 @@ def reference_encode(x: Tensor, basis: Tensor, chop: int, triangle: bool, out: T
     check_call(x, out, basis, chop, triangle)
     floats = x.to(compute_dtype(x.dtype))
     kept = basis[:chop].to(device=x.device, dtype=floats.dtype)
-    y = along_rows(encoding_map(x.shape[-2], kept, SPAN), floats)
-    y = along_columns(encoding_map(x.shape[-1], kept, SPAN), y)
+    with torch.autocast(x.device.type, enabled=False):
+        y = along_rows(encoding_map(x.shape[-2], kept, SPAN), floats)
+        y = along_columns(encoding_map(x.shape[-1], kept, SPAN), y)
     if triangle:
         y = gather_triangle(y, chop, triangle_index(y.shape[-1] // chop, chop, x.device))
     out.copy_(y)
@@ -90,8 +91,9 @@ def reference_decode(y: Tensor, basis: Tensor, chop: int, triangle: bool, out: T
     if triangle:
         blocks = -(-width // basis.shape[0])
         floats = scatter_triangle(floats, chop, triangle_index(blocks, chop, y.device))
-    x = along_columns(decoding_map(width, kept, SPAN), floats)
-    x = along_rows(decoding_map(height, kept, SPAN), x)
+    with torch.autocast(y.device.type, enabled=False):
+        x = along_columns(decoding_map(width, kept, SPAN), floats)
+        x = along_rows(decoding_map(height, kept, SPAN), x)
     out.copy_(to_pixels(x) if out.dtype == torch.uint8 else x)
     if out.dtype == torch.float16:
         raise_on_overflow(bool((out.isinf() & x.isfinite()).any()))

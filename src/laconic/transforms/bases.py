@@ -22,7 +22,7 @@ class Dct(BlockTransform):
 
     @staticmethod
     def analysis(block: int) -> Tensor:
-        i = torch.arange(block, dtype=torch.float64)[:, None]
+        i = torch.arange(block, dtype=torch.float64, device="cpu")[:, None]
         waves = torch.cos(math.pi * (2 * i.T + 1) * i / (2 * block)) * math.sqrt(2 / block)
         waves[0] = 1 / math.sqrt(block)
         return waves
@@ -41,7 +41,7 @@ class Zfp(BlockTransform):
     @staticmethod
     def analysis(block: int) -> Tensor:
         sixteenths = [[4, 4, 4, 4], [5, 1, -1, -5], [-4, 4, 4, -4], [-2, 6, -6, 2]]
-        return torch.tensor(sixteenths, dtype=torch.float64) / 16
+        return torch.tensor(sixteenths, dtype=torch.float64, device="cpu") / 16
 
 
 @dataclass(frozen=True)
@@ -54,8 +54,8 @@ class Hadamard(BlockTransform):
 
     @staticmethod
     def analysis(block: int) -> Tensor:
-        signs = torch.ones(1, 1, dtype=torch.float64)
+        signs = torch.ones(1, 1, dtype=torch.float64, device="cpu")
         while signs.shape[0] < block:
-            signs = torch.kron(torch.tensor([[1.0, 1.0], [1.0, -1.0]], dtype=torch.float64), signs)
+            signs = torch.kron(torch.tensor([[1, 1], [1, -1]], dtype=torch.float64, device="cpu"), signs)
         changes = (signs[:, 1:] != signs[:, :-1]).sum(dim=1)
         return signs[changes.argsort()] / math.sqrt(block)

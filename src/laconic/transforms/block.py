@@ -61,6 +61,7 @@ class BlockTransform(Stage):
                 f"{self}: expected float32, float64, float16, bfloat16 or uint8, got {x}. Convert it first, "
                 "for example with x.float()"
             )
+        self.refuse_empty(x)
         shape = ops.coefficient_shape(x.shape, self.block, self.chop, self.triangle)
         return PartsSpec(PartSpec(TensorSpec(tuple(shape), ops.coefficient_dtype(x.dtype))))
 

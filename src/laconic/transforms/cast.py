@@ -30,25 +30,28 @@ class Cast(Stage):
     def out_spec(self, x: TensorSpec) -> PartsSpec:
         if not x.dtype.is_floating_point:
             raise SpecError(f"{self}: expected floats, got {x}. Put a transform such as 'dct:chop=4' before it")
+        self.refuse_empty(x)
         return PartsSpec(PartSpec(TensorSpec(x.shape, self.target)))
 
     def encode(self, x: Tensor, ctx: Context, out: Parts | None = None) -> Parts:
-        y = x.to(self.target) if out is None else out.main.copy_(x)
-        if torch.finfo(self.target).max < torch.finfo(x.dtype).max:
-            self._raise_on_overflow(x, y)
-        return Parts(y) if out is None else out
+        parts = Parts(x.to(self.target, copy=True)) if out is None else out
+        if out is not None:
+            out.main.copy_(x)
+        if self.dtype != "float32" or x.dtype == torch.float64:
+            self._raise_on_overflow(x, parts.main)
+        return parts
 
     def _raise_on_overflow(self, x: Tensor, y: Tensor) -> None:
-        """Inf among the casts is rare: only then are the originals looked at."""
-        if bool(y.isinf().any()) and bool((y.isinf() & x.isfinite()).any()):
-            largest = torch.finfo(self.target).max
+        """Also of the way back: float16's largest values round up in bfloat16. Inf is rare, so x is seldom read."""
+        infinite = y.to(x.dtype).isinf()
+        if bool(infinite.any()) and bool((infinite & x.isfinite()).any()):
             raise DataError(
-                f"{self}: a finite value is too large for {self.dtype} ({largest:g} at most). "
-                "Scale the input down, or use cast:dtype=bfloat16"
+                f"{self}: a finite value of {x.dtype} becomes Inf ({self.dtype} holds up to "
+                f"{torch.finfo(self.target).max:g}). Scale the input down, or use cast:dtype=bfloat16"
             )
 
     def decode(self, parts: Parts, x: TensorSpec, version: int, out: Tensor | None = None) -> Tensor:
-        return parts.main.to(x.dtype) if out is None else out.copy_(parts.main)
+        return parts.main.to(x.dtype, copy=True) if out is None else out.copy_(parts.main)
 
     def portable(self, x: TensorSpec, tiling: Tiling) -> tuple[nn.Module, nn.Module]:
         self.out_spec(x)

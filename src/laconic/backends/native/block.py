@@ -25,7 +25,7 @@ _core: Any = core()
 
 def encode(x: Tensor, basis: Tensor, chop: int, triangle: bool, out: Tensor) -> None:
     check_call(x, out, basis, chop, triangle)
-    if not _takes(x, basis):
+    if not _takes(x, basis) or not _aligned(out):
         return reference_encode(x, basis, chop, triangle, out)
     target = out if out.is_contiguous() else torch.empty_like(out, memory_format=torch.contiguous_format)
     overflowed = _core.block_encode(
@@ -40,7 +40,7 @@ def encode(x: Tensor, basis: Tensor, chop: int, triangle: bool, out: Tensor) -> 
 
 def decode(y: Tensor, basis: Tensor, chop: int, triangle: bool, out: Tensor) -> None:
     check_call(out, y, basis, chop, triangle)
-    if not _takes(out, basis):
+    if not _takes(out, basis) or not _aligned(y):
         return reference_decode(y, basis, chop, triangle, out)
     source = y.contiguous()
     overflowed = _core.block_decode(
@@ -52,7 +52,12 @@ def decode(y: Tensor, basis: Tensor, chop: int, triangle: bool, out: Tensor) -> 
 
 
 def _takes(image: Tensor, basis: Tensor) -> bool:
-    return image.dtype in DTYPES and basis.shape[0] in BLOCKS and image.numel() > 0
+    return image.dtype in DTYPES and basis.shape[0] in BLOCKS and image.numel() > 0 and _aligned(image)
+
+
+def _aligned(x: Tensor) -> bool:
+    """Tensors over somebody's bytes need not lie at a multiple of their element's size; C++ wants them to."""
+    return x.data_ptr() % x.element_size() == 0
 
 
 def _doubles(basis: Tensor) -> Tensor:
