@@ -58,7 +58,16 @@ PNG = saved(Image.fromarray(np.arange(256, dtype="u1").reshape(16, 16)).save, "P
 SAFE = safetensors.numpy.save({"a": np.ones((16, 16), "f4")})
 HUGE = NPY.replace(b"(16, 16)", b"(9999999999999, 16)".ljust(8)).replace(b" " * 11 + b"\n", b"\n")
 
+
+def npy_claiming(shape):
+    header = f"{{'descr': '<f4', 'fortran_order': False, 'shape': {shape}}}".encode() + b"\n"
+    return b"\x93NUMPY\x02\x00" + len(header).to_bytes(4, "little") + header
+
+
 BAD_INPUTS = {
+    "no_integer_holds_it.npy": (npy_claiming((0, 10**23)), "not a sound .npy"),
+    "negative.npy": (npy_claiming((-1, 8)), "not a sound .npy"),
+    "dimensions.npy": (npy_claiming((1,) * 70), "not a sound .npy"),
     "empty.npy": (b"", "not a sound .npy"),
     "text.npy": (b"1.0 2.0 3.0", "not a sound .npy"),
     "header_cut.npy": (NPY[:40], "not a sound .npy"),

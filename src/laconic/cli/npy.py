@@ -13,6 +13,8 @@ from torch import Tensor
 
 from laconic.errors import CorruptData, SpecError
 
+MAX_DIMS = 64
+
 
 def read(path: Path) -> Tensor:
     """The array in a file, in C order and native byte order. Never unpickles."""
@@ -20,6 +22,8 @@ def read(path: Path) -> Tensor:
         shape, fortran, dtype = _read_header(path, file)
         data_at = file.tell()
     _check_dtype(path, dtype)
+    if len(shape) > MAX_DIMS or not all(0 <= size < 2**60 for size in shape) or math.prod(shape) >= 2**60:
+        raise CorruptData(f"'{path}' is not a sound .npy file: no array has a shape of {str(shape)[:80]}")
     count, present = math.prod(shape), path.stat().st_size - data_at
     if present < count * dtype.itemsize:
         raise CorruptData(f"'{path}' is truncated: expected {count * dtype.itemsize} bytes of data, found {present}")
