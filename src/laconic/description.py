@@ -52,6 +52,8 @@ def parse(text: str | bytes) -> tuple[tuple[Link, ...], tuple[TensorSpec, ...]]:
     given = [_parse_spec(spec) for spec in spec_texts]
     try:
         specs = _thread(chain, given)
+    except VersionError:
+        raise
     except LaconicError as error:
         raise CorruptData(f"The description '{text}' contradicts itself: {error}") from error
     return chain, specs
@@ -61,7 +63,7 @@ def _thread(chain: Sequence[Link], given: list[TensorSpec]) -> tuple[TensorSpec,
     pending = iter(given)
     specs = [next(pending, TensorSpec((), torch.float32))]
     for link in chain:
-        main = link.stage.out_spec(specs[-1]).main
+        main = link.promise(specs[-1]).main
         specs.append(main.tensor if main.exact else next(pending, main.tensor))
     used = 1 + sum(not link.stage.out_spec(x).main.exact for link, x in zip(chain, specs, strict=False))
     if len(given) != used:
@@ -73,12 +75,7 @@ def _parse_link(text: str) -> Link:
     match = _LINK.fullmatch(text)
     if match is None:
         raise CorruptData(f"'{text}' names no version of its stage")
-    stage, version = grammar.parse_stage(match[1]), int(match[2])
-    if version > stage.version:
-        raise VersionError(
-            f"'{stage.name}' wrote version {version} of its bits; this laconic reads up to {stage.version}. Upgrade it"
-        )
-    return Link(stage, version)
+    return Link(grammar.parse_stage(match[1]), int(match[2]))
 
 
 def _parse_spec(text: str) -> TensorSpec:

@@ -11,9 +11,9 @@ import torch.utils._pytree as pytree
 from torch import Tensor
 from torch.utils.data._utils.collate import default_collate_fn_map
 
-from laconic.errors import SpecError
+from laconic.errors import CorruptData, SpecError, VersionError
 from laconic.memo import remembered
-from laconic.stage import PartSpec, Stage, TensorSpec
+from laconic.stage import PartSpec, PartsSpec, Stage, TensorSpec
 
 
 class Link(NamedTuple):
@@ -21,6 +21,15 @@ class Link(NamedTuple):
 
     stage: Stage
     version: int
+
+    def promise(self, x: TensorSpec) -> PartsSpec:
+        """What it gave for such a tensor; VersionError where this laconic does not know the bits."""
+        if not 1 <= self.version <= self.stage.version:
+            raise VersionError(
+                f"'{self.stage.name}' wrote version {self.version} of its bits; "
+                f"this laconic reads 1 to {self.stage.version}. Upgrade it"
+            )
+        return self.stage.out_spec(x)
 
     def __str__(self) -> str:
         return f"{self.stage.text(spell_defaults=True)}@{self.version}"
@@ -133,14 +142,17 @@ def boundary_specs(chain: tuple[Link, ...], x: TensorSpec) -> tuple[TensorSpec, 
 
 @remembered
 def promised_parts(chain: tuple[Link, ...], specs: tuple[TensorSpec, ...]) -> Mapping[str, PartSpec]:
-    """What every part must be, by its name in `Encoded.parts`, given the tensors at each boundary."""
+    """What every part must be, by its name in `Encoded.parts`, given the tensors at each boundary. Raises where
+    these are not what the stages would have given."""
+    if not chain or len(specs) != len(chain) + 1:
+        raise CorruptData(f"expected stages and a spec more than those, found {len(chain)} and {len(specs)}")
     side: dict[str, PartSpec] = {}
-    main = PartSpec(specs[0])
-    for i, (link, x) in enumerate(zip(chain, specs, strict=False)):
-        promised = link.stage.out_spec(x)
-        main = promised.main
+    for i, (link, before, after) in enumerate(zip(chain, specs, specs[1:], strict=False)):
+        promised = link.promise(before)
+        if not promised.main.allows(after):
+            raise CorruptData(f"what '{link.stage}' gave: expected {promised.main.tensor}, found {after}")
         side |= {f"{i}.{name}": part for name, part in promised.side.items()}
-    return {"main": main, **side}
+    return {"main": PartSpec(specs[-1]), **side}
 
 
 @remembered
@@ -160,10 +172,11 @@ def split_parts(chain: tuple[Link, ...], x: TensorSpec) -> tuple[dict[str, Tenso
 
 def part_specs(chain: tuple[Link, ...], x: TensorSpec, refusal: str) -> dict[str, TensorSpec]:
     """Every part's spec, known before the data is; SpecError where one depends on it."""
-    promised = promised_parts(chain, boundary_specs(chain, x))
-    unknown = [name for name, part in promised.items() if not part.exact]
-    if unknown:
-        raise SpecError(f"{refusal} has no fixed size: '{unknown[0]}' depends on the data")
+    specs = boundary_specs(chain, x)
+    promised = promised_parts(chain, specs)
+    mains = [link.promise(before).main for link, before in zip(chain, specs, strict=False)]
+    if not all(part.exact for part in [*mains, *promised.values()]):
+        raise SpecError(f"{refusal} has no fixed size: it depends on the data")
     return {name: part.tensor for name, part in promised.items()}
 
 

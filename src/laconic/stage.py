@@ -71,6 +71,11 @@ class PartSpec:
     tensor: TensorSpec
     exact: bool = True
 
+    def allows(self, found: TensorSpec) -> bool:
+        if self.exact:
+            return found == self.tensor
+        return found.dtype == self.tensor.dtype and found.numel <= self.tensor.numel
+
 
 @dataclass(frozen=True)
 class PartsSpec:

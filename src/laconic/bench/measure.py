@@ -11,7 +11,7 @@ import math
 import statistics
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from time import perf_counter
+from time import perf_counter, sleep
 from typing import NamedTuple
 
 import torch
@@ -21,6 +21,9 @@ from laconic.stage import TensorSpec
 
 SLICE_SECONDS = 1e-3
 """What takes less is repeated until it takes this long: the clock and the loop must not be what is measured."""
+
+SETTLE_SECONDS = 5e-3
+"""Waited before each turn: PyTorch's threads spin for milliseconds after the turn before, on the next one's cores."""
 
 
 class WrongResult(LaconicError):  # noqa: N818
@@ -113,6 +116,7 @@ def _time(contender: Contender, loops: int, device: torch.device, threads: int) 
     """Seconds for one run: the one clock of every number."""
     _use_threads(contender, contender.threads or threads)
     synchronise(device)
+    sleep(SETTLE_SECONDS)
     start = perf_counter()
     for _ in range(loops):
         contender.run()
