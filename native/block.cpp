@@ -18,6 +18,10 @@ using Kernel = bool (*)(const BlockJob&, std::int64_t begin, std::int64_t end);
 constexpr std::int64_t kSamplesWorthThreads = 128 * 1024;
 constexpr std::int64_t kSamplesAtOnce = 16 * 1024;
 
+// Where source and result together take more than this, the result is written past the caches. What
+// the system says of its last-level cache is no help: on virtual machines it is wrong.
+constexpr std::int64_t kStreamingBytes = 8 << 20;
+
 void require(bool condition, const char* message) {
     if (!condition) throw std::invalid_argument(message);
 }
@@ -88,10 +92,6 @@ void prepare(Basis<T>& basis, const BlockCodec& codec, bool alternating) {
     }
 }
 
-// Source and result together: above this, the result is written past the caches. (What the system
-// says of its last-level cache is no help on virtual machines.)
-constexpr std::int64_t kStreamingBytes = 8 << 20;
-
 BlockJob job_of(const ImageTensor& image, const BlockCodec& codec, Dtype coefficient_dtype) {
     BlockJob job;
     job.image_dtype = image.dtype;
@@ -103,9 +103,10 @@ BlockJob job_of(const ImageTensor& image, const BlockCodec& codec, Dtype coeffic
     job.block_columns = (job.image.width + codec.block - 1) / codec.block;
     job.images = 1;
     for (int dim = 0; dim < job.image.leading_dims; ++dim) job.images *= job.image.leading_sizes[dim];
-    const std::int64_t image_bytes = job.images * job.image.height * job.image.width * bytes_per_element(image.dtype);
-    const std::int64_t coefficient_bytes = coefficients_before(job, job.images * job.block_rows) * bytes_per_element(coefficient_dtype);
-    job.streaming = image_bytes + coefficient_bytes > kStreamingBytes;
+    const std::int64_t samples = job.images * job.image.height * job.image.width;
+    const std::int64_t coefficients = coefficients_before(job, job.images * job.block_rows);
+    job.streaming = samples * bytes_per_element(image.dtype) +
+                        coefficients * bytes_per_element(coefficient_dtype) > kStreamingBytes;
     return job;
 }
 
@@ -135,7 +136,8 @@ bool run_in(BlockJob& job, const BlockCodec& codec, bool encoding, int threads) 
     Basis<T> basis;
     prepare(basis, codec, encoding ? is_alternating<T>(codec, n, 1) : is_alternating<T>(codec, 1, n));
     job.basis = &basis;
-    return run(job, encoding ? LACONIC_CHOOSE_KERNEL(block_encode) : LACONIC_CHOOSE_KERNEL(block_decode), threads);
+    const Kernel kernel = encoding ? LACONIC_CHOOSE_KERNEL(block_encode) : LACONIC_CHOOSE_KERNEL(block_decode);
+    return run(job, kernel, threads);
 }
 
 bool transform(BlockJob& job, const BlockCodec& codec, bool encoding, int threads) {

@@ -52,14 +52,25 @@ private:
         const Coefficient* row = source_ + coefficients_before(job_, tile.block_row);
         for (int i = 0; i < job_.chop; ++i) {
             const int kept = kept_in_row(job_, i);
-            read_row(row + tile.first_block * kept, tile.blocks * kept, coefficients_);
-            transform_row<N>(tile.blocks, coefficients_, kept, kept, basis_.transposed, synthesised_[i], N);
+            const Coefficient* part = row + tile.first_block * kept;
+            read_row(part, tile.blocks * kept, coefficients_);
+            fetch_ahead(tile, part, kept);
+            transform_row<N>(coefficients_, tile.blocks, kept, basis_.transposed, synthesised_[i], N);
             row += job_.block_columns * kept;
         }
         const auto synthesise =
             basis_.alternating ? synthesise_columns<true, N, T> : synthesise_columns<false, N, T>;
         synthesise(synthesised_, tile.blocks * N, basis_.transposed, job_.chop, samples_);
         write_samples(tile);
+    }
+
+    // The same row of the next tile.
+    void fetch_ahead(const Tile& tile, const Coefficient* part, int kept) const {
+        const std::int64_t next = tile.last ? coefficients_before(job_, 1) - tile.first_block * kept
+                                            : tile.blocks * kept;
+        const auto start = reinterpret_cast<std::uintptr_t>(part) + next * sizeof(Coefficient);
+        const std::size_t bytes = tile.blocks * kept * sizeof(Coefficient);
+        for (std::size_t line = 0; line < bytes; line += 64) fetch_line(start + line);
     }
 
     // One row after the other: memory is fast when it is written in its own order.

@@ -10,16 +10,12 @@ inline V weighted_sum(const V* values, const T* weights) {
     return sum;
 }
 
-// The samples that are read next. Fetching them while computing takes memory and arithmetic at the
-// same time; into the second-level cache, because the first has few misses under way at once.
+// The samples of the next tile, fetched while this one is computed.
 struct Ahead {
     std::uintptr_t start;
     std::int64_t row_bytes, column_bytes;
 
-    void fetch(int row, int column) const {
-        const std::uintptr_t address = start + row * row_bytes + column * column_bytes;
-        __builtin_prefetch(reinterpret_cast<const void*>(address), 0, 2);
-    }
+    void fetch(int row, int column) const { fetch_line(start + row * row_bytes + column * column_bytes); }
 };
 
 // The pass along columns: out[i][c] = sum over r of matrix[i][r] * in[r][c].
@@ -70,7 +66,7 @@ private:
         const auto analyse = basis_.alternating ? analyse_columns<true, N, T> : analyse_columns<false, N, T>;
         analyse(samples_, tile.blocks * N, basis_.matrix, job_.chop, analysed_, samples_ahead(tile));
         for (int i = 0; i < job_.chop; ++i) {
-            transform_row<N>(tile.blocks, analysed_[i], N, N, basis_.transposed, coefficients_[i],
+            transform_row<N>(analysed_[i], tile.blocks, N, basis_.transposed, coefficients_[i],
                              kept_in_row(job_, i));
         }
         write_coefficients(tile);
@@ -89,8 +85,11 @@ private:
 
     Ahead samples_ahead(const Tile& tile) const {
         constexpr std::int64_t bytes = sizeof(Sample);
-        return {reinterpret_cast<std::uintptr_t>(source_) + tile.next_offset * bytes,
-                job_.image.row_stride * bytes, job_.image.column_stride * bytes};
+        const std::int64_t row_stride = job_.image.row_stride, column_stride = job_.image.column_stride;
+        const std::int64_t next = tile.last ? N * row_stride - tile.first_block * N * column_stride
+                                            : tile.width * column_stride;
+        return {reinterpret_cast<std::uintptr_t>(source_) + (tile.offset + next) * bytes, row_stride * bytes,
+                column_stride * bytes};
     }
 
     // One row after the other: memory is fast when it is read in its own order.

@@ -38,12 +38,12 @@ struct BlockJob {
     const void* basis;  // Basis<double> for float64, otherwise Basis<float>
     int block, chop;
     bool triangle;
-    bool streaming;  // the result is larger than the caches
+    bool streaming;  // the caches would not hold the result
     std::int64_t images;
     std::int64_t block_rows, block_columns;  // of one image
 };
 
-// How many coefficients a block keeps in its row `row`.
+// How many coefficients a block keeps in its row `row`. (Static, as kernels must share no inline code.)
 static inline int kept_in_row(const BlockJob& job, int row) {
     return job.triangle ? job.chop - row : job.chop;
 }

@@ -20,9 +20,10 @@ constexpr int kRow = kTile<N> + larger(N, kLanes<T>);
 
 struct Tile {
     std::int64_t block_row, first_block;
-    std::int64_t offset, next_offset;  // of its first sample, and of the next tile's
     int blocks;
-    int height, width;  // of the part inside the image
+    int height, width;    // of the part inside the image
+    std::int64_t offset;  // of its first sample
+    bool last;            // of its block row: the next tile begins the one below
 };
 
 template <int N, class Body>
@@ -34,47 +35,44 @@ void for_each_tile(const BlockJob& job, std::int64_t begin, std::int64_t end, Bo
         const int height = static_cast<int>(smaller<std::int64_t>(N, image.height - top));
         for (std::int64_t left = 0; left < image.width; left += kTile<N>) {
             const int width = static_cast<int>(smaller<std::int64_t>(kTile<N>, image.width - left));
-            const std::int64_t offset = start + left * image.column_stride;
-            const std::int64_t next_offset = left + width < image.width ? offset + width * image.column_stride
-                                                                        : start + N * image.row_stride;
-            body(Tile{block_row, left / N, offset, next_offset, (width + N - 1) / N, height, width});
+            body(Tile{block_row, left / N, (width + N - 1) / N, height, width,
+                      start + left * image.column_stride, left + width == image.width});
         }
     }
 }
 
-// For each of `blocks` blocks: out[0 .. N) = sum over k of in[k] * table[k][0 .. N).
-//
-// Blocks begin every `in_step` and `out_step` values. With out_step < N a block's surplus is
-// overwritten by the next one, so `out` needs room for N values more than it keeps.
-template <int group, int N, class T>
-inline std::int64_t transform_row_groups(std::int64_t block, std::int64_t blocks, const T* in, int in_step,
-                                         int terms, const T* table, T* __restrict out, int out_step) {
+template <int blocks, int N, class T>
+inline void transform_blocks(const T* in, int terms, const T* table, T* __restrict out, int kept) {
     constexpr int lanes = smaller(N, kLanes<T>), parts = N / lanes;
     using V = Vec<T, lanes>;
-    for (; block + group <= blocks; block += group) {
-        V sums[group][parts] = {};
-        for (int k = 0; k < terms; ++k) {
-            for (int part = 0; part < parts; ++part) {
-                const V weights = load_vector<V>(table + k * N + part * lanes);
-                for (int g = 0; g < group; ++g) sums[g][part] += weights * in[(block + g) * in_step + k];
-            }
-        }
-        for (int g = 0; g < group; ++g) {
-            for (int part = 0; part < parts; ++part) {
-                store_vector(out + (block + g) * out_step + part * lanes, sums[g][part]);
-            }
+    V sums[blocks][parts] = {};
+    for (int k = 0; k < terms; ++k) {
+        for (int part = 0; part < parts; ++part) {
+            const V weights = load_vector<V>(table + k * N + part * lanes);
+            for (int b = 0; b < blocks; ++b) sums[b][part] += weights * in[b * terms + k];
         }
     }
-    return block;
+    for (int b = 0; b < blocks; ++b) {
+        for (int part = 0; part < parts; ++part) store_vector(out + b * kept + part * lanes, sums[b][part]);
+    }
 }
 
+// The pass along rows, for each of `blocks` blocks: out[0 .. N) = sum over k of in[k] * table[k][0 .. N).
+//
+// A block is `terms` values of `in` and the first `kept` of its N results: the next block's results
+// overwrite the rest, so `out` needs room for N more than it keeps. On its own, the loop keeps the table in
+// registers; inlined, it does not.
 template <int N, class T>
-[[gnu::noinline]] void transform_row(std::int64_t blocks, const T* in, int in_step, int terms, const T* table, T* out,
-                          int out_step) {
-    constexpr int group = larger(1, smaller(4, 8 * kLanes<T> / N));
-    const std::int64_t done =
-        transform_row_groups<group, N>(0, blocks, in, in_step, terms, table, out, out_step);
-    transform_row_groups<1, N>(done, blocks, in, in_step, terms, table, out, out_step);
+[[gnu::noinline]] void transform_row(const T* in, int blocks, int terms, const T* table, T* __restrict out,
+                                   int kept) {
+    constexpr int group = larger(1, smaller(4, 8 * kLanes<T> / N));  // what the registers hold
+    int block = 0;
+    for (; block + group <= blocks; block += group) {
+        transform_blocks<group, N>(in + block * terms, terms, table, out + block * kept, kept);
+    }
+    for (; block < blocks; ++block) {
+        transform_blocks<1, N>(in + block * terms, terms, table, out + block * kept, kept);
+    }
 }
 
 // Kernel<Sample, Coefficient, N>::run for the job's types and block size.

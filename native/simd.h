@@ -64,6 +64,12 @@ inline void stream_vector(void* to, V value) {
     store_vector(to, value);
 }
 
+// Fetches the cache line at this address, valid or not, while something else is computed. Into the
+// second-level cache: the first has few misses under way at once.
+inline void fetch_line(std::uintptr_t address) {
+    __builtin_prefetch(reinterpret_cast<const void*>(address), 0, 2);
+}
+
 // Streamed stores reach other threads only after a fence.
 inline void finish_streaming() {
 #if defined(__x86_64__)
