@@ -1,13 +1,19 @@
-"""Every code block of the README runs, and every link and file that a document names is there."""
+"""Every code block of the README runs, every link leads somewhere, and every table says what was measured.
+
+`python -m tests.test_docs` prints the tables from `results/blocks.json`.
+"""
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 ROOT = Path(__file__).parent.parent
+RESULTS = ROOT / "results" / "blocks.json"
 PAGES = [path for path in (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *ROOT.glob("docs/*.md")) if path.exists()]
 
 
@@ -28,3 +34,28 @@ def test_a_link_leads_nowhere(page: Path) -> None:
         pytest.skip("an installed package has no repository around it")
     for target in re.findall(r"\]\(([^)#]+)[^)]*\)", page.read_text()):
         assert target.startswith("https://") or (page.parent / target).exists(), target
+
+
+def floors_table(study: dict[str, Any]) -> str:
+    """The floors of the block codec as both pages show them."""
+    found = {verdict["name"]: verdict["measured"] for verdict in study["verdicts"]}
+    columns = ["speed over copy_", "speed over dense", "time of triangle over square", "time of uint8 over float32"]
+    columns += ["speed of 2 threads over 1"]
+    lines = ["| | " + " | ".join(columns) + " |", "|---" * (len(columns) + 1) + "|"]
+    for chop in (2, 4, 7):
+        for what in ("encode", "decode"):
+            cells = [f"{found[f'chop={chop} {what}: {column}']:.2f}" for column in columns]
+            lines.append(f"| chop={chop}, {what} | " + " | ".join(cells) + " |")
+    machine = study["machine"]
+    lines.append(f"\n{machine['cpu']}, {machine['cores']} cores ({machine['native']}), {machine['date']}.")
+    return "\n".join(lines)
+
+
+@pytest.mark.skipif(not RESULTS.exists(), reason="an installed package has no results beside it")
+@pytest.mark.parametrize("page", ["README.md", "docs/performance.md"])
+def test_a_table_says_what_was_not_measured(page: str) -> None:
+    assert floors_table(json.loads(RESULTS.read_text())) in (ROOT / page).read_text()
+
+
+if __name__ == "__main__":
+    print(floors_table(json.loads(RESULTS.read_text())))

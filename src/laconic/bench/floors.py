@@ -89,6 +89,7 @@ def _large(plan: Plan, chop: int) -> list[Contender]:
         *codec_pair(chop, x, keep="triangle", name="triangle"),
         *codec_pair(chop, pixels, name="uint8"),
         *(replace(contender, name=name, threads=n) for name, n in scaling.items() for contender in square),
+        *(replace(copying(x), name=f"copy_, {name}", threads=n) for name, n in scaling.items()),
     ]
 
 

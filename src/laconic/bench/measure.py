@@ -19,10 +19,10 @@ import torch
 from laconic.errors import LaconicError
 from laconic.stage import TensorSpec
 
-SLICE_SECONDS = 1e-3
+SLICE_SECONDS = 1e-2
 """What takes less is repeated until it takes this long: the clock and the loop must not be what is measured."""
 
-SETTLE_SECONDS = 5e-3
+SETTLE_SECONDS = 2e-2
 """Waited before each turn: PyTorch's threads spin for milliseconds after the turn before, on the next one's cores."""
 
 

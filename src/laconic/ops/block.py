@@ -22,8 +22,8 @@ from laconic.ops import LIBRARY, load_bodies
 from laconic.ops.axis import along_columns, along_rows, decoding_map, encoding_map
 from laconic.ops.triangle import gather_triangle, scatter_triangle, triangle_index
 
-SPAN = 64
-"""Pixels a matrix of the reference covers: the fastest of 8 to 256 on CPUs, see docs/performance.md."""
+SPAN = 32
+"""Pixels a matrix of the reference covers: the fastest of 8 to 256 on a CPU, see docs/performance.md."""
 
 LIBRARY.define("block_encode(Tensor x, Tensor basis, int chop, bool triangle) -> Tensor")
 LIBRARY.define("block_encode_out(Tensor x, Tensor basis, int chop, bool triangle, Tensor(a!) out) -> ()")
