@@ -8,6 +8,7 @@ main --Decompress--> x'
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -20,17 +21,27 @@ from laconic.stage import TensorSpec, Tiling
 
 
 class _Portable(nn.Module):
+    """What both directions are made of: of each stage's pair of modules, theirs."""
+
+    direction: ClassVar[int]
+
     def __init__(
-        self, codec: str | Codec, shape: Sequence[int], serial: int, span: int | None, dtype: torch.dtype
+        self,
+        codec: str | Codec,
+        shape: Sequence[int],
+        serial: int = 1,
+        *,
+        span: int | None = None,
+        dtype: torch.dtype = torch.float32,
     ) -> None:
         super().__init__()
         self.codec = to_codec(codec)
         self.spec = TensorSpec(tuple(shape), dtype)
-        self.codec.out_spec(self.spec)
+        self.side_counts = [len(promised.side) for promised in self.codec.out_spec(self.spec)]
         self.part_specs = part_specs(self.codec.links, self.spec, "A static compiler needs fixed sizes: the result")
         specs = boundary_specs(self.codec.links, self.spec)
-        tiling = Tiling(serial, span)
-        self.pairs = [s.portable(x, tiling) for s, x in zip(self.codec.stages, specs, strict=False)]
+        pairs = [s.portable(x, Tiling(serial, span)) for s, x in zip(self.codec.stages, specs, strict=False)]
+        self.stages = nn.ModuleList(pair[self.direction] for pair in pairs)
 
     def extra_repr(self) -> str:
         return f"'{self.codec}', {self.spec}"
@@ -49,18 +60,7 @@ class Compress(_Portable):
     torch.Size([3, 32, 32])
     """
 
-    def __init__(
-        self,
-        codec: str | Codec,
-        shape: Sequence[int],
-        serial: int = 1,
-        *,
-        span: int | None = None,
-        dtype: torch.dtype = torch.float32,
-    ) -> None:
-        super().__init__(codec, shape, serial, span, dtype)
-        self.stages = nn.ModuleList(encode for encode, _ in self.pairs)
-        del self.pairs
+    direction = 0
 
     def forward(self, x: Tensor) -> Tensor | tuple[Tensor, ...]:
         _check(x.shape[-2:] == self.spec.shape[-2:] and x.dtype == self.spec.dtype, self.spec, x)
@@ -82,19 +82,7 @@ class Decompress(_Portable):
     True
     """
 
-    def __init__(
-        self,
-        codec: str | Codec,
-        shape: Sequence[int],
-        serial: int = 1,
-        *,
-        span: int | None = None,
-        dtype: torch.dtype = torch.float32,
-    ) -> None:
-        super().__init__(codec, shape, serial, span, dtype)
-        self.stages = nn.ModuleList(decode for _, decode in self.pairs)
-        self.side_counts = [len(promised.side) for promised in self.codec.out_spec(self.spec)]
-        del self.pairs
+    direction = 1
 
     def forward(self, main: Tensor, *side: Tensor) -> Tensor:
         expected = self.part_specs["main"]
