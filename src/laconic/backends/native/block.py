@@ -21,6 +21,8 @@ from laconic.ops.block import (
 BLOCKS = (4, 8, 16, 32)
 
 _core: Any = core()
+if _core is None:
+    raise ImportError("laconic's native part is not there; ask native.available() before importing its bodies")
 
 
 def encode(x: Tensor, basis: Tensor, chop: int, triangle: bool, out: Tensor) -> None:
