@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import torch
 
+from laconic.backends import native
+
 FIXED_SIZE = [
     "dct:chop=4",
     "dct:chop=7,keep=triangle",
@@ -34,3 +36,11 @@ def ramp(shape: tuple[int, ...], dtype: torch.dtype = torch.float32) -> torch.Te
     count = torch.Size(shape).numel()
     values = (torch.arange(count, dtype=torch.float64) * 0.37).sin().mul(0.5).add(0.5).reshape(shape)
     return (values * 255).to(dtype) if dtype == torch.uint8 else values.to(dtype)
+
+
+def agree(a: torch.Tensor, b: torch.Tensor) -> bool:
+    """Whether two ways to the same values gave them: to the bit where the kernels are ours. A matrix product in
+    its place rounds by the layout of what it multiplies, and a code that is taken from it may be the next one."""
+    if native.available():
+        return torch.equal(a, b)
+    return a.shape == b.shape and torch.allclose(a.double(), b.double(), atol=1e-5 if a.is_floating_point() else 1)

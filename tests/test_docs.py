@@ -39,12 +39,17 @@ def test_a_link_leads_nowhere(page: Path) -> None:
 def floors_table(study: dict[str, Any]) -> str:
     """The floors of the block codec as both pages show them."""
     found = {verdict["name"]: verdict["measured"] for verdict in study["verdicts"]}
+    floors = [row for row in study["rows"] if row["section"] == "floors"]
+    seconds = {
+        (row["name"], chop): row["seconds"] for row in floors for chop in (2, 4, 7) if f"chop={chop}" in row["race"]
+    }
     columns = ["speed over copy_", "speed over dense", "time of triangle over square", "time of uint8 over float32"]
     columns += ["speed of 2 threads over 1"]
-    lines = ["| | " + " | ".join(columns) + " |", "|---" * (len(columns) + 1) + "|"]
+    lines = ["| | " + " | ".join([*columns, "the same of copy_"]) + " |", "|---" * (len(columns) + 2) + "|"]
     for chop in (2, 4, 7):
         for what in ("encode", "decode"):
             cells = [f"{found[f'chop={chop} {what}: {column}']:.2f}" for column in columns]
+            cells.append(f"{seconds['copy_, 1 thread', chop] / seconds['copy_, 2 threads', chop]:.2f}")
             lines.append(f"| chop={chop}, {what} | " + " | ".join(cells) + " |")
     machine = study["machine"]
     lines.append(f"\n{machine['cpu']}, {machine['cores']} cores ({machine['native']}), {machine['date']}.")
