@@ -5,6 +5,8 @@ from __future__ import annotations
 import copy
 import pickle
 from collections.abc import Callable
+from dataclasses import dataclass
+from typing import ClassVar
 
 import pytest
 import torch
@@ -12,6 +14,7 @@ import torch.utils._pytree as pytree
 
 import laconic
 from laconic import TensorSpec
+from laconic.stage import Context, Kind, Parts, PartSpec, PartsSpec, Stage
 
 from .table import CHAINS, FIXED_SIZE, FLOATS, SHAPES, agree, ramp
 
@@ -296,3 +299,26 @@ def test_autocast_blurs_what_is_computed() -> None:
     x = ramp((8, 64))
     with torch.autocast("cpu", dtype=torch.bfloat16):
         assert torch.allclose(laconic.codec("dct:chop=8").roundtrip(x), x, atol=1e-5)
+
+
+@dataclass(frozen=True)
+class Bytes(Stage):
+    """Codes to the same codes: an encoder, so that a quantiser is not the last stage."""
+
+    name: ClassVar[str] = "bytes"
+    kind: ClassVar[Kind] = Kind.encoder
+    example: ClassVar[str] = "affine|bytes"
+
+    def out_spec(self, x: TensorSpec) -> PartsSpec:
+        return PartsSpec(PartSpec(x))
+
+    def encode(self, x: torch.Tensor, ctx: Context, out: Parts | None = None) -> Parts:
+        return Parts(x) if out is None else Parts(out.main.copy_(x))
+
+    def decode(self, parts: Parts, x: TensorSpec, version: int, out: torch.Tensor | None = None) -> torch.Tensor:
+        return parts.main
+
+
+def test_the_scale_of_a_stage_before_the_last_never_reaches_out() -> None:
+    codec, x = laconic.Codec((*laconic.codec("affine:per=channel").stages, Bytes())), ramp((2, 3, 8, 8))
+    assert_same(codec.encode(x, out=codec.empty(TensorSpec.of(x))), codec.encode(x))

@@ -14,9 +14,8 @@ import torch
 from torch import Tensor
 
 from laconic import grammar
-from laconic.encoded import Encoded, Link, boundary_specs, part_specs, promised_parts
+from laconic.encoded import Encoded, Link, boundary_specs, part_specs, promised_parts, promises
 from laconic.errors import CorruptData, SpecError
-from laconic.memo import remembered
 from laconic.stage import Context, Kind, Parts, PartsSpec, Stage, TensorSpec
 
 
@@ -47,7 +46,7 @@ class Codec:
 
     def out_spec(self, x: TensorSpec) -> tuple[PartsSpec, ...]:
         """What each stage gives for such a tensor. Raises SpecError for what the codec cannot take."""
-        return _promises(self.stages, x)
+        return promises(self.links, x)
 
     def empty(self, spec: TensorSpec, device: torch.device | str | None = None) -> Encoded:
         """Room for what `encode` gives for such a tensor, to be reused as its `out=`."""
@@ -67,14 +66,18 @@ class Codec:
         specs, last = [spec], len(self.stages) - 1
         side: dict[str, Tensor] = {}
         for i, stage in enumerate(self.stages):
-            room = None if out is None else _room(out, i, is_last=i == last)
+            room = Parts(out.parts["main"], _side(out, i)) if out is not None and i == last else None
             parts = stage.encode(x, context, room)
             x = parts.main
             specs.append(TensorSpec.of(x))
             side |= {f"{i}.{name}": part for name, part in parts.side.items()}
-        if out is not None:
-            torch.autograd.graph.increment_version(out.parts.values())
-        return out if out is not None else Encoded(self.links, tuple(specs), {"main": x, **side})
+        if out is None:
+            return Encoded(self.links, tuple(specs), {"main": x, **side})
+        for name, part in side.items():
+            if part is not out.parts[name]:  # a stage before the last gave it in memory of its own
+                out.parts[name].copy_(part)
+        torch.autograd.graph.increment_version(out.parts.values())
+        return out
 
     def roundtrip(self, x: Tensor) -> Tensor:
         """What a receiver would see of x. Differentiable: quantisers pass gradients straight through."""
@@ -136,15 +139,6 @@ def decode(enc: Encoded, out: Tensor | None = None) -> Tensor:
     return x
 
 
-@remembered
-def _promises(stages: tuple[Stage, ...], x: TensorSpec) -> tuple[PartsSpec, ...]:
-    promised = []
-    for stage in stages:
-        promised.append(stage.out_spec(x))
-        x = promised[-1].main.tensor
-    return tuple(promised)
-
-
 def check_tensor(x: Any) -> None:
     if not isinstance(x, Tensor):
         raise SpecError(f"expected a torch.Tensor, got {type(x).__name__}. Try torch.as_tensor(x)")
@@ -158,7 +152,7 @@ def check_writable(out: Tensor, source: Tensor) -> None:
         raise SpecError("out= does not carry gradients: leave it out, or work under torch.no_grad()")
     if torch._debug_has_internal_overlap(out) == 1:
         raise SpecError("out= is expanded: several of its elements share one place in memory")
-    if torch._C._is_alias_of(out, source) and _extents_meet(out, source):  # type: ignore[attr-defined]
+    if torch._C._is_alias_of(out, source) and _extents_meet(out, source):  # type: ignore[attr-defined]  # not in its stubs
         raise SpecError("out= shares memory with what is read; expected memory of its own")
 
 
@@ -188,11 +182,6 @@ def check_parts(enc: Encoded) -> None:
 def _side(enc: Encoded, i: int) -> dict[str, Tensor]:
     prefix = f"{i}."
     return {name.removeprefix(prefix): part for name, part in enc.parts.items() if name.startswith(prefix)}
-
-
-def _room(out: Encoded, i: int, is_last: bool) -> Parts | None:
-    """Where stage i may write: its parts of `out`. What a later stage will read is its own affair."""
-    return Parts(out.parts["main"], _side(out, i)) if is_last else None
 
 
 def _roundtrip(stages: Sequence[Stage], x: Tensor, context: Context) -> Tensor:

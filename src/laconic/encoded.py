@@ -132,12 +132,19 @@ def stack(items: Sequence[Encoded]) -> Encoded:
     return Encoded(first.chain, boundary_specs(first.chain, spec), parts)
 
 
-def boundary_specs(chain: tuple[Link, ...], x: TensorSpec) -> tuple[TensorSpec, ...]:
-    """The spec before the first stage, and after each, as far as `out_spec` promises them."""
-    specs = [x]
+@remembered
+def promises(chain: tuple[Link, ...], x: TensorSpec) -> tuple[PartsSpec, ...]:
+    """What each stage gives when such a tensor goes in, known before the data is."""
+    promised = []
     for link in chain:
-        specs.append(link.stage.out_spec(specs[-1]).main.tensor)
-    return tuple(specs)
+        promised.append(link.promise(x))
+        x = promised[-1].main.tensor
+    return tuple(promised)
+
+
+def boundary_specs(chain: tuple[Link, ...], x: TensorSpec) -> tuple[TensorSpec, ...]:
+    """The spec before the first stage, and after each, as far as they are promised."""
+    return (x, *(promised.main.tensor for promised in promises(chain, x)))
 
 
 @remembered
@@ -172,12 +179,9 @@ def split_parts(chain: tuple[Link, ...], x: TensorSpec) -> tuple[dict[str, Tenso
 
 def part_specs(chain: tuple[Link, ...], x: TensorSpec, refusal: str) -> dict[str, TensorSpec]:
     """Every part's spec, known before the data is; SpecError where one depends on it."""
-    specs = boundary_specs(chain, x)
-    promised = promised_parts(chain, specs)
-    mains = [link.promise(before).main for link, before in zip(chain, specs, strict=False)]
-    if not all(part.exact for part in [*mains, *promised.values()]):
+    if not all(part.exact for stage in promises(chain, x) for part in (stage.main, *stage.side.values())):
         raise SpecError(f"{refusal} has no fixed size: it depends on the data")
-    return {name: part.tensor for name, part in promised.items()}
+    return {name: part.tensor for name, part in promised_parts(chain, boundary_specs(chain, x)).items()}
 
 
 def _stack_part(name: str, pieces: list[Tensor], expected: TensorSpec) -> Tensor:

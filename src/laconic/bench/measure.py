@@ -26,7 +26,7 @@ SETTLE_SECONDS = 2e-2
 """Waited before each turn: PyTorch's threads spin for milliseconds after the turn before, on the next one's cores."""
 
 
-class WrongResult(LaconicError):  # noqa: N818
+class WrongResult(LaconicError):  # noqa: N818  # reads as what it is
     """What was to be timed does not do its job: it has no speed."""
 
 

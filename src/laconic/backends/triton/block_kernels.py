@@ -57,7 +57,7 @@ def transform_strip(
     else:
         lines = tl.load(coefficients + places, mask=inside, other=0.0).to(tl.float32)
         pixels = _to_pixels(lines, matrix, tile, tiles, kept, contain=False)
-        if tile > block:  # noqa: SIM102
+        if tile > block:  # noqa: SIM102  # likewise
             if _has_nan(pixels):
                 pixels = _to_pixels(lines, matrix, tile, tiles, kept, contain=True)
         in_image = (rows < height) & (columns < width)
