@@ -1,4 +1,4 @@
-"""The block transform for GPUs, in the square layout. What the kernels do not take runs the reference."""
+"""The block transform for GPUs. What the kernels do not take runs the reference."""
 
 from __future__ import annotations
 
@@ -6,56 +6,43 @@ from typing import NamedTuple
 
 import torch
 import triton
+import triton.language as tl
 from torch import Tensor
 
-from laconic.backends.triton.block_kernels import transform_strip
+from laconic.backends.triton.block_kernels import decode_tile, encode_tile
 from laconic.ops import LIBRARY
 from laconic.ops.block import check_call, raise_on_overflow, reference_decode, reference_encode
 
 BLOCKS = (4, 8, 16, 32)
-IMAGE_DTYPES = (torch.float32, torch.float16, torch.bfloat16, torch.uint8)
+IMAGE_DTYPES = (torch.float32, torch.float64, torch.float16, torch.bfloat16, torch.uint8)
 
-STRIP_PIXELS = 1024
-PIXELS_PER_WARP = 256
-"""Eight for each thread: its products then need 60 to 100 registers, and enough programs run side by side."""
-
-
-class Strip(NamedTuple):
-    """What one program works on; see `block_kernels.py`."""
-
-    tile: int
-    tiles: int
-    kept: int
-
-    @property
-    def products_per_pixel(self) -> float:
-        return self.kept + self.kept * self.kept / self.tile
-
-    @property
-    def warps(self) -> int:
-        return max(1, self.tile * self.tile * self.tiles // PIXELS_PER_WARP)
+LINE_PIXELS = 512
+"""Of a tile's line through all its blocks: four for each thread, 16 bytes of float32."""
+MOST_BLOCKS = 64
+"""Fewer than threads: Triton then reads a block's coefficient in each of its threads, rather than hand it round."""
+WARPS = 4
 
 
-def choose_strip(block: int, chop: int, width: int) -> Strip:
-    """The tile with the fewest products: 24 for each pixel while chop <= block / 2, then 32 (64 for blocks of 32).
+class Tile(NamedTuple):
+    """The blocks one program works on; see `block_kernels.py`."""
 
-    24 multiply-adds in float32 are 10 operations for each byte moved, where GPUs do 10 to 20 in that time: memory is
-    the limit, if barely. Larger tiles would multiply more zeros. More tiles only make each read longer.
-    """
-    strips = []
-    for tile in (16, 32):
-        if tile >= block:
-            tiles = min(STRIP_PIXELS // tile**2, triton.next_power_of_2(triton.cdiv(width, tile)))
-            strips.append(Strip(tile, tiles, max(16, triton.next_power_of_2(tile // block * chop))))
-    return min(strips, key=lambda strip: strip.products_per_pixel)
+    tall: int
+    wide: int
+
+
+def choose_tile(block: int, width: int) -> Tile:
+    """As wide as the image, if that is enough."""
+    blocks = min(LINE_PIXELS // block, MOST_BLOCKS)
+    wide = min(blocks, triton.next_power_of_2(triton.cdiv(width, block)))
+    return Tile(blocks // wide, wide)
 
 
 def encode(x: Tensor, basis: Tensor, chop: int, triangle: bool, out: Tensor) -> None:
     check_call(x, out, basis, chop, triangle)
-    if triangle or not _takes(x, basis):
+    if not _takes(x, basis):
         return reference_encode(x, basis, chop, triangle, out)
     target = out if out.is_contiguous() else torch.empty_like(out, memory_format=torch.contiguous_format)
-    overflowed = _launch(_as_images(x), target, basis, chop, encode=True)
+    overflowed = _launch(encode_tile, _as_images(x), target, basis, chop, triangle)
     if target is not out:
         out.copy_(target)
     return raise_on_overflow(overflowed)
@@ -63,10 +50,10 @@ def encode(x: Tensor, basis: Tensor, chop: int, triangle: bool, out: Tensor) -> 
 
 def decode(y: Tensor, basis: Tensor, chop: int, triangle: bool, out: Tensor) -> None:
     check_call(out, y, basis, chop, triangle)
-    if triangle or not _takes(out, basis):
+    if not _takes(out, basis):
         return reference_decode(y, basis, chop, triangle, out)
     images = _as_images(out)
-    overflowed = _launch(images, y.contiguous(), basis.mT, chop, encode=False)
+    overflowed = _launch(decode_tile, images, y.contiguous(), basis.mT, chop, triangle)
     if images.data_ptr() != out.data_ptr():
         out.copy_(images.view(out.shape))
     return raise_on_overflow(overflowed)
@@ -81,33 +68,29 @@ def _as_images(x: Tensor) -> Tensor:
     return x.reshape(-1, *x.shape[-2:])
 
 
-def _launch(images: Tensor, coefficients: Tensor, basis: Tensor, chop: int, encode: bool) -> bool:
+def _launch(
+    kernel: triton.JITFunction, images: Tensor, coefficients: Tensor, basis: Tensor, chop: int, triangle: bool
+) -> bool:
     """Whether a finite value overflowed. `basis` has a row for each coefficient, in both directions.
 
     Only float16 overflows so, and only it waits for the GPU. The kernel sets a flag, and only on overflow: that
     costs no traffic, where another look at the result would.
     """
     count, height, width = images.shape
-    strip = choose_strip(basis.shape[0], chop, width)
+    block = basis.shape[0]
+    block_rows = count * triton.cdiv(height, block)
+    tile = choose_tile(block, width)
     # One dimension, since a grid's others end at 65535.
-    grid = (count * triton.cdiv(height, strip.tile) * triton.cdiv(width, strip.tile * strip.tiles),)
+    grid = (triton.cdiv(block_rows, tile.tall) * triton.cdiv(width, block * tile.wide),)
     basis = basis.to(images.device)
     overflow = images.new_zeros(1, dtype=torch.int32) if images.dtype == torch.float16 else None
     with torch.cuda.device_of(images):
-        transform_strip[grid](
-            images,
-            *images.stride(),
-            height,
-            width,
-            coefficients,
-            basis,
-            *basis.stride(),
-            overflow,
-            encode,
-            basis.shape[0],
-            chop,
-            *strip,
-            num_warps=strip.warps,
+        kernel[grid](
+            *(images, *images.stride(), height, width, block_rows),
+            *(coefficients, basis, *basis.stride(), overflow),
+            *(block, chop, triangle, width % block == 0),
+            *(tl.float64 if images.dtype == torch.float64 else tl.float32, *tile),
+            num_warps=WARPS,
         )
     return overflow is not None and bool(overflow)
 

@@ -1,14 +1,12 @@
-"""The kernels of the block transform: one program for each strip of tiles.
+"""The kernels of the block transform: one program for each tile of whole blocks.
 
-A tile is one block or several, so that Triton's smallest product is no waste. All sizes are powers of two:
+A tile is `tall x wide` blocks, and a tensor in the kernels is one line of pixels through all of them:
 
-    pixels     [tile, tiles*tile]    | tile | tile | tile | tile |
-                  |  ^               M @ pixels: down the rows of all tiles at once
-    halfway    [kept, tiles*tile]  =  [kept*tiles, tile]
-                  |  ^               halfway @ M.T: along the rows of one tile after another
-    lines      [kept*tiles, kept]    of each tile the first `tile // block * chop` rows and columns are coefficients
+    row r of every block     [tall*wide, block]     the threads of a block share it, a vector each
 
-M is `kept x tile`: block-diagonal, then rows of zeros. Encoding goes down, decoding up, with M.T for M.
+The pass along columns multiplies lines by numbers, so nothing moves between threads. Only the pass along rows sums
+over the few threads of a block (encoding), or hands a coefficient to all of them (decoding). No block sees another's
+pixels, and nothing is multiplied that the transform would not: `chop + chop**2 / block` products for each pixel.
 """
 
 # Triton comes without types.
@@ -20,167 +18,142 @@ import triton
 import triton.language as tl
 
 
-@triton.jit
-def transform_strip(
+@triton.jit(do_not_specialize=["height", "width", "block_rows"])
+def encode_tile(
     images: tl.tensor,
     image_stride: tl.tensor,
     row_stride: tl.tensor,
     column_stride: tl.tensor,
     height: tl.tensor,
     width: tl.tensor,
+    block_rows: tl.tensor,
     coefficients: tl.tensor,
     basis: tl.tensor,
     kept_stride: tl.tensor,
     pixel_stride: tl.tensor,
     overflow: tl.tensor | None,
-    encode: tl.constexpr,
     block: tl.constexpr,
     chop: tl.constexpr,
-    tile: tl.constexpr,
-    tiles: tl.constexpr,
-    kept: tl.constexpr,
+    triangle: tl.constexpr,
+    whole: tl.constexpr,
+    compute: tl.constexpr,
+    tall: tl.constexpr,
+    wide: tl.constexpr,
 ) -> None:
-    """Images to coefficients, or with `encode=False` the other way. `overflow` is for float16: see `_store`."""
-    image, tile_row, tile_column = _place_of_strip(height, width, tile, tiles)
-    rows, columns = _places_of_pixels(tile_row, tile_column, tile, tiles)
-    places, inside = _places_of_lines(image, tile_row, tile_column, height, width, block, chop, tile, tiles, kept)
-    images += image * image_stride
-    matrix = _tile_matrix(basis, kept_stride, pixel_stride, block, chop, tile, kept)
-    if encode:
-        nearest = tl.minimum(rows, height - 1) * row_stride + tl.minimum(columns, width - 1) * column_stride
-        pixels = tl.load(images + nearest).to(tl.float32)
-        lines = _to_lines(pixels, matrix, tile, tiles, kept, contain=False)
-        if tile > block:  # noqa: SIM102  # Triton leaves the inner one out only where the outer one stands alone
-            if _has_nan(lines):
-                lines = _to_lines(pixels, matrix, tile, tiles, kept, contain=True)
-        _store(coefficients, places, lines, inside, overflow)
-    else:
-        lines = tl.load(coefficients + places, mask=inside, other=0.0).to(tl.float32)
-        pixels = _to_pixels(lines, matrix, tile, tiles, kept, contain=False)
-        if tile > block:  # noqa: SIM102  # likewise
-            if _has_nan(pixels):
-                pixels = _to_pixels(lines, matrix, tile, tiles, kept, contain=True)
-        in_image = (rows < height) & (columns < width)
-        _store(images, rows * row_stride + columns * column_stride, pixels, in_image, overflow)
+    """Images to coefficients. `whole`: `block` divides the width; `overflow` is for float16: see `_store`."""
+    block_row, block_column, inside = _blocks(width, block_rows, block, tall, wide)
+    image, top = _place_in_image(block_row, height, block)
+    element = tl.arange(0, block)[None, :]
+    columns = block_column[:, None] * block + element
+    if not whole:
+        columns = tl.minimum(columns, width - 1)
+    lines = ()
+    for r in tl.static_range(block):
+        start = image * image_stride + tl.minimum(top + r, height - 1) * row_stride
+        line = tl.load(images + start[:, None] + columns * column_stride, mask=inside[:, None], other=0)
+        lines = lines + (line.to(compute),)  # noqa: RUF005  # Triton does not unpack
+    waves = basis + tl.arange(0, block) * pixel_stride
+    for i in range(chop):
+        analysed = tl.zeros(columns.shape, compute)
+        for r in tl.static_range(block):
+            analysed += lines[r] * tl.load(basis + i * kept_stride + r * pixel_stride).to(compute)
+        kept = tl.zeros(columns.shape, compute)
+        for j in tl.static_range(chop):
+            wave = tl.load(waves + j * kept_stride).to(compute)
+            coefficient = tl.sum(analysed * wave[None, :], axis=1)
+            kept = tl.where(element == j, coefficient[:, None], kept)
+        start, count = _line_of_coefficients(block_row, block_column, width, i, block, chop, triangle)
+        _store(coefficients, start[:, None] + element, kept, inside[:, None] & (element < count), overflow)
+
+
+@triton.jit(do_not_specialize=["height", "width", "block_rows"])
+def decode_tile(
+    images: tl.tensor,
+    image_stride: tl.tensor,
+    row_stride: tl.tensor,
+    column_stride: tl.tensor,
+    height: tl.tensor,
+    width: tl.tensor,
+    block_rows: tl.tensor,
+    coefficients: tl.tensor,
+    basis: tl.tensor,
+    kept_stride: tl.tensor,
+    pixel_stride: tl.tensor,
+    overflow: tl.tensor | None,
+    block: tl.constexpr,
+    chop: tl.constexpr,
+    triangle: tl.constexpr,
+    whole: tl.constexpr,
+    compute: tl.constexpr,
+    tall: tl.constexpr,
+    wide: tl.constexpr,
+) -> None:
+    """Coefficients to images."""
+    block_row, block_column, inside = _blocks(width, block_rows, block, tall, wide)
+    image, top = _place_in_image(block_row, height, block)
+    columns = block_column[:, None] * block + tl.arange(0, block)[None, :]
+    waves = basis + tl.arange(0, block) * pixel_stride
+    pixels = ()
+    for _ in tl.static_range(block):
+        pixels = pixels + (tl.zeros(columns.shape, compute),)  # noqa: RUF005  # likewise
+    for i in range(chop):
+        start, count = _line_of_coefficients(block_row, block_column, width, i, block, chop, triangle)
+        line = tl.zeros(columns.shape, compute)
+        for j in tl.static_range(chop):
+            coefficient = tl.load(coefficients + start + j, mask=inside & (j < count), other=0).to(compute)
+            line += coefficient[:, None] * tl.load(waves + j * kept_stride).to(compute)[None, :]
+        sums = ()
+        for r in tl.static_range(block):
+            weight = tl.load(basis + i * kept_stride + r * pixel_stride).to(compute)
+            sums = sums + (pixels[r] + weight * line,)  # noqa: RUF005
+        pixels = sums
+    for r in tl.static_range(block):
+        place = (image * image_stride + (top + r) * row_stride)[:, None] + columns * column_stride
+        in_image = (inside & (top + r < height))[:, None]
+        if not whole:
+            in_image &= columns < width
+        _store(images, place, pixels[r], in_image, overflow)
 
 
 # Where things are. Offsets have 64 bits.
 
 
 @triton.jit
-def _place_of_strip(
-    height: tl.tensor, width: tl.tensor, tile: tl.constexpr, tiles: tl.constexpr
+def _blocks(
+    width: tl.tensor, block_rows: tl.tensor, block: tl.constexpr, tall: tl.constexpr, wide: tl.constexpr
 ) -> tuple[tl.tensor, tl.tensor, tl.tensor]:
-    """The image, and the row and column of the strip's first tile in it."""
-    across, down = tl.cdiv(width, tile * tiles), tl.cdiv(height, tile)
-    program = tl.program_id(0)
-    image, tile_row, tile_column = program // (across * down), program // across % down, program % across * tiles
-    return image.to(tl.int64), tile_row.to(tl.int64), tile_column.to(tl.int64)
+    """The blocks of this program's tile: row, counted over all images, and column, and whether there is one."""
+    across = tl.cdiv(width, block)
+    tiles = tl.cdiv(across, wide)
+    program, at = tl.program_id(0).to(tl.int64), tl.arange(0, tall * wide)
+    row, column = program // tiles * tall + at // wide, program % tiles * wide + at % wide
+    return row, column, (row < block_rows) & (column < across)
 
 
 @triton.jit
-def _places_of_pixels(
-    tile_row: tl.tensor, tile_column: tl.tensor, tile: tl.constexpr, tiles: tl.constexpr
-) -> tuple[tl.tensor, tl.tensor]:
-    rows = tile_row * tile + tl.arange(0, tile)
-    columns = tile_column * tile + tl.arange(0, tile * tiles)
-    return rows[:, None], columns[None, :]
+def _place_in_image(block_row: tl.tensor, height: tl.tensor, block: tl.constexpr) -> tuple[tl.tensor, tl.tensor]:
+    """The image that a block row belongs to, and its first row of pixels there."""
+    down = tl.cdiv(height, block)
+    return block_row // down, block_row % down * block
 
 
 @triton.jit
-def _places_of_lines(
-    image: tl.tensor,
-    tile_row: tl.tensor,
-    tile_column: tl.tensor,
-    height: tl.tensor,
+def _line_of_coefficients(
+    block_row: tl.tensor,
+    block_column: tl.tensor,
     width: tl.tensor,
+    i: tl.tensor,
     block: tl.constexpr,
     chop: tl.constexpr,
-    tile: tl.constexpr,
-    tiles: tl.constexpr,
-    kept: tl.constexpr,
+    triangle: tl.constexpr,
 ) -> tuple[tl.tensor, tl.tensor]:
-    """Where each element of `lines` lies among the coefficients, and whether it is one of them."""
-    real: tl.constexpr = tile // block * chop
-    line = tl.arange(0, kept * tiles)[:, None]
-    element = tl.arange(0, kept)[None, :]
-    rows, columns = tl.cdiv(height, block) * chop, tl.cdiv(width, block) * chop
-    row = tile_row * real + line // tiles
-    column = (tile_column + line % tiles) * real + element
-    inside = (line // tiles < real) & (element < real) & (row < rows) & (column < columns)
-    return (image * rows + row) * columns + column, inside
-
-
-# What is done with them.
-
-
-@triton.jit
-def _tile_matrix(
-    basis: tl.tensor,
-    kept_stride: tl.tensor,
-    pixel_stride: tl.tensor,
-    block: tl.constexpr,
-    chop: tl.constexpr,
-    tile: tl.constexpr,
-    kept: tl.constexpr,
-) -> tl.tensor:
-    """M. Only its diagonal blocks are read: fewer bytes than a stored M, zeros and all, would take."""
-    coefficient, pixel = tl.arange(0, kept)[:, None], tl.arange(0, tile)[None, :]
-    place = coefficient % chop * kept_stride + pixel % block * pixel_stride
-    return tl.load(basis + place, mask=coefficient // chop == pixel // block, other=0.0).to(tl.float32)
-
-
-@triton.jit
-def _to_lines(
-    pixels: tl.tensor,
-    matrix: tl.tensor,
-    tile: tl.constexpr,
-    tiles: tl.constexpr,
-    kept: tl.constexpr,
-    contain: tl.constexpr,
-) -> tl.tensor:
-    halfway = tl.trans(_multiply(tl.trans(pixels), tl.trans(matrix), contain))
-    return _multiply(tl.reshape(halfway, (kept * tiles, tile)), tl.trans(matrix), contain)
-
-
-@triton.jit
-def _to_pixels(
-    lines: tl.tensor,
-    matrix: tl.tensor,
-    tile: tl.constexpr,
-    tiles: tl.constexpr,
-    kept: tl.constexpr,
-    contain: tl.constexpr,
-) -> tl.tensor:
-    halfway = tl.reshape(_multiply(lines, matrix, contain), (kept, tiles * tile))
-    return tl.trans(_multiply(tl.trans(halfway), matrix, contain))
-
-
-@triton.jit
-def _multiply(values: tl.tensor, matrix: tl.tensor, contain: tl.constexpr) -> tl.tensor:
-    """`values @ matrix`. With `contain`, NaN and Inf give NaN where the matrix is not 0, and nothing where it is.
-
-    Otherwise they would spread to the whole tile, as 0 * Inf is NaN.
-    """
-    product = tl.zeros((values.shape[0], matrix.shape[1]), tl.float32)
-    if contain:
-        finite = tl.abs(values) < float("inf")
-        # A loop, as the compiler would let two products in a row overlap, and hold half as many registers again.
-        for counted in range(2):
-            if counted:
-                left, right = tl.where(finite, values, 0.0), matrix
-            else:
-                left, right = tl.where(finite, 0.0, 1.0), (matrix != 0).to(tl.float32)
-            product = tl.where(product > 0, float("nan"), 0.0)
-            product = tl.dot(left, right, acc=product, input_precision="ieee")
-    else:
-        product = tl.dot(values, matrix, acc=product, input_precision="ieee")
-    return product
-
-
-@triton.jit
-def _has_nan(values: tl.tensor) -> tl.tensor:
-    return tl.max((values != values).to(tl.int32)) > 0
+    """Where a block's coefficients (i, 0), (i, 1), .. begin, and how many are kept."""
+    across = tl.cdiv(width, block)
+    if triangle:
+        before = i * chop - i * (i - 1) // 2
+        return (block_row * (chop * (chop + 1) // 2) + before) * across + block_column * (chop - i), chop - i
+    else:  # Triton takes only one of the two
+        return (block_row * chop + i) * across * chop + block_column * chop, chop
 
 
 @triton.jit
