@@ -1,3 +1,5 @@
+#include <type_traits>
+
 #include "block_passes.h"
 
 namespace laconic::LACONIC_ISA_NAMESPACE {
@@ -6,10 +8,9 @@ namespace {
 // The pass along columns: out[n][c] = sum over i < chop of matrix[n][i] * in[i][c].
 //
 // The even and the odd basis functions are summed apart. Where they alternate, the two sums give a
-// row and its mirror image.
-template <bool alternating, int N, class T>
-void synthesise_columns(const T (*in)[kRow<N, T>], int columns, const T* transposed, int chop,
-                        T (*out)[kRow<N, T>]) {
+// row and its mirror image. `write(row, column, values)` takes a vector of a row.
+template <bool alternating, int N, class T, class Write>
+void synthesise_columns(const T (*in)[kRow<N, T>], int columns, const T* transposed, int chop, Write write) {
     constexpr int group = 4;  // output rows at a time
     for (int column = 0; column < columns; column += kLanes<T>) {
         for (int first = 0; first < (alternating ? N / 2 : N); first += group) {
@@ -23,8 +24,8 @@ void synthesise_columns(const T (*in)[kRow<N, T>], int columns, const T* transpo
             }
             for (int n = 0; n < group; ++n) {
                 const int row = first + n;
-                store_vector(out[row] + column, even[n] + odd[n]);
-                if constexpr (alternating) store_vector(out[N - 1 - row] + column, even[n] - odd[n]);
+                write(row, column, even[n] + odd[n]);
+                if constexpr (alternating) write(N - 1 - row, column, even[n] - odd[n]);
             }
         }
     }
@@ -58,10 +59,35 @@ private:
             transform_row<N>(coefficients_, tile.blocks, kept, basis_.transposed, synthesised_[i], N);
             row += job_.block_columns * kept;
         }
-        const auto synthesise =
-            basis_.alternating ? synthesise_columns<true, N, T> : synthesise_columns<false, N, T>;
-        synthesise(synthesised_, tile.blocks * N, basis_.transposed, job_.chop, samples_);
-        write_samples(tile);
+        if (streams_whole_lines(tile)) {
+            Sample* start = destination_ + tile.offset;
+            const std::int64_t row_stride = job_.image.row_stride;
+            synthesise(tile, [=](int row, int column, Vec<T> values) {
+                stream_vector(start + row * row_stride + column, pack(values, start));
+            });
+        } else {
+            synthesise(tile, [&](int row, int column, Vec<T> values) { store_vector(samples_[row] + column, values); });
+            write_samples(tile);
+        }
+    }
+
+    template <class Write>
+    void synthesise(const Tile& tile, Write write) const {
+        const int columns = tile.blocks * N;
+        if (basis_.alternating) {
+            synthesise_columns<true, N>(synthesised_, columns, basis_.transposed, job_.chop, write);
+        } else {
+            synthesise_columns<false, N>(synthesised_, columns, basis_.transposed, job_.chop, write);
+        }
+    }
+
+    // Whether every vector of samples is a cache line: then it need not wait in scratch for its neighbours.
+    bool streams_whole_lines(const Tile& tile) const {
+        constexpr int lanes = kLanes<T>;
+        constexpr bool lines = std::is_same_v<Sample, T> && lanes * sizeof(Sample) == 64;
+        const ImageLayout& image = job_.image;
+        return lines && job_.streaming && image.column_stride == 1 && image.row_stride % lanes == 0 && tile.height == N &&
+               tile.width % lanes == 0 && elements_to_alignment(destination_ + tile.offset, lanes) == 0;
     }
 
     // The same row of the next tile.

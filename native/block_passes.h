@@ -41,12 +41,14 @@ void for_each_tile(const BlockJob& job, std::int64_t begin, std::int64_t end, Bo
     }
 }
 
-template <int blocks, int N, class T>
+// `known` is the number of terms where it is worth a kernel of its own, otherwise 0.
+template <int blocks, int N, int known, class T>
 inline void transform_blocks(const T* in, int terms, const T* table, T* __restrict out, int kept) {
     constexpr int lanes = smaller(N, kLanes<T>), parts = N / lanes;
     using V = Vec<T, lanes>;
     V sums[blocks][parts] = {};
-    for (int k = 0; k < terms; ++k) {
+#pragma GCC unroll 8
+    for (int k = 0; k < (known ? known : terms); ++k) {
         for (int part = 0; part < parts; ++part) {
             const V weights = load_vector<V>(table + k * N + part * lanes);
             for (int b = 0; b < blocks; ++b) sums[b][part] += weights * in[b * terms + k];
@@ -57,22 +59,40 @@ inline void transform_blocks(const T* in, int terms, const T* table, T* __restri
     }
 }
 
+// On its own, the loop keeps the table in registers; inlined, it does not.
+template <int N, int known, class T>
+[[gnu::noinline]] void transform_row_of(const T* in, int blocks, int given, const T* table, T* __restrict out,
+                                      int kept) {
+    const int terms = known ? known : given;
+    constexpr int group = larger(1, smaller(8, 8 * kLanes<T> / N));  // what the registers hold
+    int block = 0;
+    for (; block + group <= blocks; block += group) {
+        transform_blocks<group, N, known>(in + block * terms, terms, table, out + block * kept, kept);
+    }
+    for (; block < blocks; ++block) {
+        transform_blocks<1, N, known>(in + block * terms, terms, table, out + block * kept, kept);
+    }
+}
+
 // The pass along rows, for each of `blocks` blocks: out[0 .. N) = sum over k of in[k] * table[k][0 .. N).
 //
 // A block is `terms` values of `in` and the first `kept` of its N results: the next block's results
-// overwrite the rest, so `out` needs room for N more than it keeps. On its own, the loop keeps the table in
-// registers; inlined, it does not.
+// overwrite the rest, so `out` needs room for N more than it keeps.
 template <int N, class T>
-[[gnu::noinline]] void transform_row(const T* in, int blocks, int terms, const T* table, T* __restrict out,
-                                   int kept) {
-    constexpr int group = larger(1, smaller(4, 8 * kLanes<T> / N));  // what the registers hold
-    int block = 0;
-    for (; block + group <= blocks; block += group) {
-        transform_blocks<group, N>(in + block * terms, terms, table, out + block * kept, kept);
+void transform_row(const T* in, int blocks, int terms, const T* table, T* __restrict out, int kept) {
+    if constexpr (N == 8) {
+        switch (terms) {
+            case 1: return transform_row_of<N, 1>(in, blocks, terms, table, out, kept);
+            case 2: return transform_row_of<N, 2>(in, blocks, terms, table, out, kept);
+            case 3: return transform_row_of<N, 3>(in, blocks, terms, table, out, kept);
+            case 4: return transform_row_of<N, 4>(in, blocks, terms, table, out, kept);
+            case 5: return transform_row_of<N, 5>(in, blocks, terms, table, out, kept);
+            case 6: return transform_row_of<N, 6>(in, blocks, terms, table, out, kept);
+            case 7: return transform_row_of<N, 7>(in, blocks, terms, table, out, kept);
+            default: return transform_row_of<N, 8>(in, blocks, terms, table, out, kept);
+        }
     }
-    for (; block < blocks; ++block) {
-        transform_blocks<1, N>(in + block * terms, terms, table, out + block * kept, kept);
-    }
+    transform_row_of<N, 0>(in, blocks, terms, table, out, kept);
 }
 
 // Kernel<Sample, Coefficient, N>::run for the job's types and block size.

@@ -1,6 +1,5 @@
-"""`python -m laconic`: the command line."""
+"""`python -m laconic`: the command line, where its script is not on the path."""
 
 from laconic.cli import main
 
-if __name__ == "__main__":
-    main()
+main()

@@ -33,7 +33,7 @@ def assert_close(found: torch.Tensor, expected: torch.Tensor, dtype: torch.dtype
     torch.testing.assert_close(found.cpu().double(), expected.double(), rtol=0, atol=TOLERANCE[dtype] * scale)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=30, deadline=None)
 @given(
     spec=st.sampled_from(BLOCK_CODECS),
     leading=st.sampled_from([(), (1,), (5,), (2, 3)]),
