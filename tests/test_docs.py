@@ -1,6 +1,6 @@
 """Every code block of the README runs, every link leads somewhere, and every table says what was measured.
 
-`python -m tests.test_docs` prints the tables from `results/blocks.json`.
+`python -m tests.test_docs` prints the tables from `results/`.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 RESULTS = ROOT / "results" / "blocks.json"
+GPU_RESULTS = ROOT / "results" / "blocks-h200.json"
 PAGES = [path for path in (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *ROOT.glob("docs/*.md")) if path.exists()]
 
 
@@ -62,5 +63,27 @@ def test_a_table_says_what_was_not_measured(page: str) -> None:
     assert floors_table(json.loads(RESULTS.read_text())) in (ROOT / page).read_text()
 
 
+def gpu_table(study: dict[str, Any]) -> str:
+    """The block codec on a GPU, and across the link to it."""
+    gb_per_s = {(row["section"], row["race"], row["name"], row["what"]): row["gb_per_s"] for row in study["rows"]}
+    lines = ["| | laconic | dense | copy_ | with the transfer | transfer of the tensor as it is |", "|---" * 6 + "|"]
+    for chop in (2, 4, 7):
+        resolution = "resolution", f"100 x 3 x 512 x 512, chop={chop}"
+        transfer = "transfer", f"100 x 3 x 256 x 256, chop={chop}"
+        for what in ("encode", "decode"):
+            keys = [(*resolution, "laconic", what), (*resolution, "dense", what), (*resolution, "copy_", "copy")]
+            keys += [(*transfer, "laconic", what), (*transfer, "raw", what)]
+            lines.append(f"| chop={chop}, {what} | " + " | ".join(f"{gb_per_s[key]:,.0f}" for key in keys) + " |")
+    machine = study["machine"]
+    lines.append(f"\n{machine['gpu']}, PyTorch {machine['torch']}, {machine['date']}.")
+    return "\n".join(lines)
+
+
+@pytest.mark.skipif(not GPU_RESULTS.exists(), reason="an installed package has no results beside it")
+def test_a_table_says_what_no_gpu_did() -> None:
+    assert gpu_table(json.loads(GPU_RESULTS.read_text())) in (ROOT / "docs" / "performance.md").read_text()
+
+
 if __name__ == "__main__":
     print(floors_table(json.loads(RESULTS.read_text())))
+    print(gpu_table(json.loads(GPU_RESULTS.read_text())))
