@@ -13,10 +13,10 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from laconic import grammar
-from laconic.encoded import Encoded, Link, boundary_specs, part_specs, promised_parts, promises
+from laconic import grammar, registry
+from laconic.encoded import Encoded, Link, boundary_specs, has_fixed_size, promised_parts, promises
 from laconic.errors import CorruptData, SpecError
-from laconic.stage import Context, Kind, Parts, PartsSpec, Stage, TensorSpec
+from laconic.stage import Context, Kind, Parts, PartsSpec, Stage, TensorSpec, room_for
 
 
 @dataclass(frozen=True)
@@ -49,21 +49,40 @@ class Codec:
         return promises(self.links, x)
 
     def empty(self, spec: TensorSpec, device: torch.device | str | None = None) -> Encoded:
-        """Room for what `encode` gives for such a tensor, to be reused as its `out=`."""
-        self.out_spec(spec)
-        promised = part_specs(self.links, spec, "Room cannot be made ahead: the result")
+        """Room for what `encode` gives for such a tensor, to be reused as its `out=`. Where the data decide how
+        much that is, for as much as it can be."""
+        specs = boundary_specs(self.links, spec)
+        promised = {name: part.tensor for name, part in promised_parts(self.links, specs).items()}
         parts = {name: torch.empty(s.shape, dtype=s.dtype, device=device) for name, s in promised.items()}
-        return Encoded(self.links, boundary_specs(self.links, spec), parts)
+        return Encoded(self.links, specs, parts)
 
     def encode(self, x: Tensor, out: Encoded | None = None) -> Encoded:
-        """Compresses a tensor; into `out`, from `empty`, without allocating what is stored."""
+        """Compresses a tensor; into `out`, from `empty`, without allocating what is stored.
+
+        Where the codec has a fixed size, `out` itself is filled and given back. Otherwise what is given back lies at
+        the beginning of its memory, and `out` remains the room for the next. Whatever that would be larger than the
+        tensor itself is stored as it is, and what does not vary is stored once: see `enc.chain`.
+        """
         check_tensor(x)
         spec = TensorSpec.of(x)
         self.out_spec(spec)
         if out is not None:
             self._check_out(out, spec, x)
-        context = Context(x)
-        specs, last = [spec], len(self.stages) - 1
+        if has_fixed_size(self.links, spec):
+            enc = self._run(x, out)
+        elif is_constant(x):
+            return _as_plain("constant", x, out)
+        else:
+            enc = self._run(x, out)
+            if sum(part.nbytes for part in enc.parts.values()) > spec.nbytes:
+                return _as_plain("raw", x, out)
+        if out is not None:
+            torch.autograd.graph.increment_version(out.parts.values())
+        return enc
+
+    def _run(self, x: Tensor, out: Encoded | None) -> Encoded:
+        context, last = Context(x), len(self.stages) - 1
+        specs = [TensorSpec.of(x)]
         side: dict[str, Tensor] = {}
         for i, stage in enumerate(self.stages):
             room = Parts(out.parts["main"], _side(out, i)) if out is not None and i == last else None
@@ -73,11 +92,8 @@ class Codec:
             side |= {f"{i}.{name}": part for name, part in parts.side.items()}
         if out is None:
             return Encoded(self.links, tuple(specs), {"main": x, **side})
-        for name, part in side.items():
-            if part is not out.parts[name]:  # a stage before the last gave it in memory of its own
-                out.parts[name].copy_(part)
-        torch.autograd.graph.increment_version(out.parts.values())
-        return out
+        kept = {"main": x} | {name: _keep(part, out.parts[name]) for name, part in side.items()}
+        return out if all(kept[name] is out.parts[name] for name in kept) else Encoded(self.links, tuple(specs), kept)
 
     def roundtrip(self, x: Tensor) -> Tensor:
         """What a receiver would see of x. Differentiable: quantisers pass gradients straight through."""
@@ -87,7 +103,8 @@ class Codec:
 
     def decode(self, enc: Encoded, out: Tensor | None = None) -> Tensor:
         """`laconic.decode`, for what this very codec encoded."""
-        if tuple(link.stage for link in enc.chain) != self.stages:
+        stages = tuple(link.stage for link in enc.chain)
+        if stages != self.stages and not all(stage.name in ("raw", "constant") for stage in stages):
             raise SpecError(f"'{self}' cannot decode {enc!r}; laconic.decode can: what is encoded describes itself")
         return decode(enc, out)
 
@@ -137,6 +154,35 @@ def decode(enc: Encoded, out: Tensor | None = None) -> Tensor:
     if out is not None:
         torch.autograd.graph.increment_version(out)
     return x
+
+
+def is_constant(x: Tensor) -> bool:
+    """Whether all elements are the same, bit for bit. Nearly always the first few say no."""
+    if x.numel() < 2:
+        return False
+    some = x.reshape(-1)[:8] if x.is_contiguous() else x[(0,) * (x.dim() - 1)][:8]
+    first = some[:1]
+    if not bool((some == first).all() | first.isnan()):
+        return False
+    integers = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}[x.element_size()]
+    flat = x.detach().contiguous().view(-1).view(integers)
+    return bool((flat == flat[0]).all())
+
+
+def _as_plain(name: str, x: Tensor, out: Encoded | None) -> Encoded:
+    """An Encoded of the stage `raw` or `constant`, in the memory of `out` where that is given."""
+    link = Link(registry.find(name)(), 1)
+    room = None if out is None else Parts(out.parts["main"])
+    parts = link.stage.encode(x.detach(), Context(x), room)
+    return Encoded((link,), (TensorSpec.of(x), TensorSpec.of(parts.main)), {"main": parts.main})
+
+
+def _keep(part: Tensor, room: Tensor) -> Tensor:
+    """A side part in the memory meant for it: a stage before the last gave it in memory of its own."""
+    if part.data_ptr() == room.data_ptr():
+        return part
+    own = room if part.shape == room.shape else room_for(TensorSpec.of(part), part.device, room)
+    return own.copy_(part)
 
 
 def check_tensor(x: Any) -> None:

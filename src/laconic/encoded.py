@@ -177,9 +177,14 @@ def split_parts(chain: tuple[Link, ...], x: TensorSpec) -> tuple[dict[str, Tenso
     return whole, split
 
 
+def has_fixed_size(chain: tuple[Link, ...], x: TensorSpec) -> bool:
+    """Whether every part's spec is known before the data is."""
+    return all(promised.exact for promised in promises(chain, x))
+
+
 def part_specs(chain: tuple[Link, ...], x: TensorSpec, refusal: str) -> dict[str, TensorSpec]:
     """Every part's spec, known before the data is; SpecError where one depends on it."""
-    if not all(part.exact for stage in promises(chain, x) for part in (stage.main, *stage.side.values())):
+    if not has_fixed_size(chain, x):
         raise SpecError(f"{refusal} has no fixed size: it depends on the data")
     return {name: part.tensor for name, part in promised_parts(chain, boundary_specs(chain, x)).items()}
 

@@ -13,9 +13,13 @@ from laconic.stage import Stage
 BUILT_IN = {
     "affine": "laconic.quantisers.affine:Affine",
     "cast": "laconic.transforms.cast:Cast",
+    "constant": "laconic.encoders.plain:Constant",
     "dct": "laconic.transforms.bases:Dct",
     "hadamard": "laconic.transforms.bases:Hadamard",
+    "lz4": "laconic.encoders.library:Lz4",
+    "raw": "laconic.encoders.plain:Raw",
     "zfp": "laconic.transforms.bases:Zfp",
+    "zstd": "laconic.encoders.library:Zstd",
 }
 
 

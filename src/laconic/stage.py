@@ -66,15 +66,29 @@ class TensorSpec:
 
 @dataclass(frozen=True)
 class PartSpec:
-    """What a part will be. Not `exact`: it has one dimension, and its size is a capacity that the data may not fill."""
+    """What a part will be. Not `exact`: the data decide how much of it there is. Either it has one dimension, whose
+    size is a capacity that they may not fill; or they choose one of `dtypes`, of which `tensor` has the widest."""
 
     tensor: TensorSpec
     exact: bool = True
+    dtypes: tuple[torch.dtype, ...] = ()
+
+    @classmethod
+    def up_to(cls, count: int, dtype: torch.dtype) -> PartSpec:
+        return cls(TensorSpec((count,), dtype), exact=False)
+
+    @classmethod
+    def one_of(cls, shape: tuple[int, ...], dtypes: tuple[torch.dtype, ...]) -> PartSpec:
+        """The dtypes from narrow to wide; where there is no choice, nothing is left to the data."""
+        exact = len(dtypes) == 1
+        return cls(TensorSpec(shape, dtypes[-1]), exact, () if exact else dtypes)
 
     def allows(self, found: TensorSpec) -> bool:
         if self.exact:
             return found == self.tensor
-        return found.dtype == self.tensor.dtype and found.numel <= self.tensor.numel
+        if self.dtypes:
+            return found.shape == self.tensor.shape and found.dtype in self.dtypes
+        return len(found.shape) == 1 and found.dtype == self.tensor.dtype and found.numel <= self.tensor.numel
 
 
 @dataclass(frozen=True)
@@ -84,12 +98,24 @@ class PartsSpec:
     main: PartSpec
     side: Mapping[str, PartSpec] = field(default_factory=dict)
 
+    @property
+    def exact(self) -> bool:
+        """Whether all of it is known before the data is."""
+        return all(part.exact for part in (self.main, *self.side.values()))
+
 
 class Parts(NamedTuple):
     """What a stage gave."""
 
     main: Tensor
     side: Mapping[str, Tensor] = MappingProxyType({})
+
+
+def room_for(spec: TensorSpec, device: torch.device, room: Tensor | None = None) -> Tensor:
+    """A tensor of this spec: the beginning of `room`, or new memory where there is none or too little of it."""
+    if room is None or room.nbytes < spec.nbytes or not room.is_contiguous():
+        return torch.empty(spec.shape, dtype=spec.dtype, device=device)
+    return room.reshape(-1).view(torch.uint8)[: spec.nbytes].view(spec.dtype).view(spec.shape)
 
 
 class Context:
@@ -118,7 +144,7 @@ class Stage(ABC):
 
     @abstractmethod
     def encode(self, x: Tensor, ctx: Context, out: Parts | None = None) -> Parts:
-        """Encodes; into the tensors of `out` when given."""
+        """Encodes; into the tensors of `out` when given, or the beginning of those whose size the data decide."""
 
     @abstractmethod
     def decode(self, parts: Parts, x: TensorSpec, version: int, out: Tensor | None = None) -> Tensor:

@@ -1,0 +1,1 @@
+"""Stages that take codes to bytes; exactly invertible."""

@@ -1,0 +1,55 @@
+"""Tensors as their bytes in memory, and floats as the integers that their bits spell."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from laconic.errors import CorruptData, SpecError
+from laconic.stage import Stage, TensorSpec, room_for
+
+_INTEGERS = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
+
+
+def code_dtype(stage: Stage, dtype: torch.dtype, widest: int = 8) -> torch.dtype:
+    """The integers that a predictor or encoder reads such elements as: floats as the integers of their size."""
+    if dtype.is_complex or dtype == torch.bool or dtype.itemsize > widest:
+        raise SpecError(f"{stage}: expected codes or real numbers of at most {widest} bytes, got {dtype}")
+    return dtype if dtype == torch.uint8 or not dtype.is_floating_point else _INTEGERS[dtype.itemsize]
+
+
+def as_codes(x: Tensor, dtype: torch.dtype) -> Tensor:
+    """The same bits as integers, contiguous."""
+    return x.detach().contiguous().view(dtype)
+
+
+def as_bytes(x: Tensor) -> Tensor:
+    """The same memory as one row of uint8."""
+    return x.detach().contiguous().reshape(-1).view(torch.uint8)
+
+
+def from_bytes(data: Tensor, spec: TensorSpec, out: Tensor | None = None) -> Tensor:
+    """A tensor of this spec with a copy of these bytes; into `out` when given."""
+    if data.nbytes != spec.nbytes:
+        raise CorruptData(f"expected {spec.nbytes} bytes for {spec}, found {data.nbytes}")
+    if out is not None and out.is_contiguous():
+        as_bytes(out).copy_(data)
+        return out
+    restored = data.clone(memory_format=torch.contiguous_format).view(spec.dtype).view(spec.shape)
+    return restored if out is None else out.copy_(restored)
+
+
+def to_library(x: Tensor) -> Any:
+    """A tensor's bytes as a library of compressors takes them."""
+    return as_bytes(x.cpu()).numpy()
+
+
+def from_library(data: Any, device: torch.device, room: Tensor | None = None) -> Tensor:
+    """Bytes that a library gave, as a tensor; at the beginning of `room` when given."""
+    view = memoryview(data)
+    main = room_for(TensorSpec((view.nbytes,), torch.uint8), device, room)
+    if view.nbytes:
+        main.copy_(torch.frombuffer(bytearray(view), dtype=torch.uint8))
+    return main
