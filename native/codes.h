@@ -75,17 +75,8 @@ LACONIC_DECLARE_KERNEL(std::int64_t encode_codes(const CodeJob& job, std::int64_
 LACONIC_DECLARE_KERNEL(bool decode_codes(const CodeJob& job, std::int64_t begin, std::int64_t end,
                                          const Scratch& scratch))
 
-// Finite values' least and greatest, and with `squares` the sums of squares of each 4096, and their count.
-struct Extent {
-    double low, high;
-    std::int64_t count;
-};
-LACONIC_DECLARE_KERNEL(Extent extent_of(const void* values, Dtype dtype, std::int64_t count, double* squares))
-
 // What Python calls. `encode_stream` gives the length of the stream (0 for codes), `decode_stream` whether it was sound.
 std::int64_t encode_stream(CodeJob job, bool packed, std::uint8_t* stream, int threads, Places& exceptions);
 bool decode_stream(CodeJob job, const std::uint8_t* stream, std::int64_t size, int threads);
-void extents(const void* values, Dtype dtype, std::int64_t scopes, std::int64_t scope, bool squares, int threads,
-             double* out);
 
 }  // namespace laconic

@@ -70,6 +70,16 @@ inline void bytes_of_planes(const std::uint8_t* planes, int count, std::uint8_t*
 #endif
 }
 
+// All of 32 bytes, or'ed.
+inline std::uint32_t or_of_bytes(const std::uint8_t* bytes) {
+    std::uint64_t words[4];
+    __builtin_memcpy(words, bytes, 32);
+    std::uint64_t all = (words[0] | words[1]) | (words[2] | words[3]);
+    all |= all >> 32;
+    all |= all >> 16;
+    return static_cast<std::uint32_t>((all | all >> 8) & 0xff);
+}
+
 inline int bits_of(std::uint32_t value) { return value == 0 ? 0 : 32 - __builtin_clz(value); }
 
 // All of the planes that 32 codes could have, at `planes`; gives how many they do have.
@@ -77,11 +87,10 @@ template <class U>
 inline int planes_of(const U* codes, std::uint8_t* planes) {
     std::uint32_t words[8];
     if constexpr (sizeof(U) == 1) {
+        const int width = bits_of(or_of_bytes(codes));
         planes_of_bytes(codes, words);
         __builtin_memcpy(planes, words, 32);
-        std::uint32_t filled = 0;
-        for (int bit = 0; bit < 8; ++bit) filled |= (words[bit] != 0 ? 1u : 0u) << bit;
-        return bits_of(filled);
+        return width;
     } else {
         U all = 0;
         for (int i = 0; i < kBlockCodes; ++i) all |= codes[i];

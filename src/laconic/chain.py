@@ -16,6 +16,7 @@ from torch import Tensor
 from laconic import grammar, registry
 from laconic.encoded import Encoded, Link, boundary_specs, has_fixed_size, promised_parts, promises
 from laconic.errors import CorruptData, SpecError
+from laconic.fusion import steps
 from laconic.stage import Context, Kind, Parts, PartsSpec, Stage, TensorSpec, room_for
 
 
@@ -81,15 +82,16 @@ class Codec:
         return enc
 
     def _run(self, x: Tensor, out: Encoded | None) -> Encoded:
-        context, last = Context(x), len(self.stages) - 1
-        specs = [TensorSpec.of(x)]
+        context, specs = Context(x), [TensorSpec.of(x)]
         side: dict[str, Tensor] = {}
-        for i, stage in enumerate(self.stages):
-            room = Parts(out.parts["main"], _side(out, i)) if out is not None and i == last else None
-            parts = stage.encode(x, context, room)
-            x = parts.main
-            specs.append(TensorSpec.of(x))
-            side |= {f"{i}.{name}": part for name, part in parts.side.items()}
+        for step in steps(self.links, boundary_specs(self.links, specs[0])):
+            last = step.first + len(step.links) - 1
+            at_end = out is not None and last == len(self.stages) - 1
+            room = Parts(out.parts["main"], _side(out, last)) if out is not None and at_end else None
+            for i, parts in enumerate(step.encode(x, context, room), step.first):
+                specs.append(TensorSpec.of(parts.main))
+                side |= {f"{i}.{name}": part for name, part in parts.side.items()}
+                x = parts.main
         if out is None:
             return Encoded(self.links, tuple(specs), {"main": x, **side})
         kept = {"main": x} | {name: _keep(part, out.parts[name]) for name, part in side.items()}
@@ -148,9 +150,10 @@ def decode(enc: Encoded, out: Tensor | None = None) -> Tensor:
         for part in enc.parts.values():
             check_writable(out, part)
     x = enc.parts["main"]
-    for i, (stage, version) in reversed(list(enumerate(enc.chain))):
-        parts = Parts(x, _side(enc, i))
-        x = stage.decode(parts, enc.specs[i], version, out if i == 0 else None)
+    for step in reversed(steps(enc.chain, enc.specs)):
+        end = step.first + len(step.links)
+        sides = [_side(enc, i) for i in range(step.first, end)]
+        x = step.decode(x, sides, enc.specs[step.first : end + 1], out if step.first == 0 else None)
     if out is not None:
         torch.autograd.graph.increment_version(out)
     return x
@@ -160,9 +163,8 @@ def is_constant(x: Tensor) -> bool:
     """Whether all elements are the same, bit for bit. Nearly always the first few say no."""
     if x.numel() < 2:
         return False
-    some = x.reshape(-1)[:8] if x.is_contiguous() else x[(0,) * (x.dim() - 1)][:8]
-    first = some[:1]
-    if not bool((some == first).all() | first.isnan()):
+    few = x[(0,) * (x.dim() - 1)][:4].tolist()
+    if any(value != few[0] and value == value for value in few):
         return False
     integers = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}[x.element_size()]
     flat = x.detach().contiguous().view(-1).view(integers)
