@@ -55,7 +55,7 @@ Scratch scratch_for(const CodeJob& job) {
     scratch.lines[1] = at + line + kSlack;
     scratch.plane = at + 2 * line + kSlack;
     scratch.chunk = at + 2 * line + plane;
-    scratch.packed = at + 2 * line + plane + chunk;
+    scratch.spare = at + 2 * line + plane + chunk;
     return scratch;
 }
 

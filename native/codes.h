@@ -57,12 +57,12 @@ struct CodeJob {
     const std::int64_t* offsets = nullptr;
 };
 
-// Scratch of one range: lines of codes, a plane of differences, a chunk and its planes.
+// Scratch of one range: lines of codes, a plane of differences, a chunk, and as much to throw away.
 struct Scratch {
     void* lines[2];
     void* plane;
     void* chunk;
-    std::uint8_t* packed;
+    void* spare;
 };
 
 // The flat range [begin, end) of elements; `begin` is where a chunk begins. `sizes` gets the length of each chunk.

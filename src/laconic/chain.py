@@ -6,7 +6,7 @@ decode:  main --stage n--> .. --stage 0--> x'       walks the specs of every bou
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,7 +17,7 @@ from laconic import grammar, registry
 from laconic.encoded import Encoded, Link, boundary_specs, has_fixed_size, promised_parts, promises
 from laconic.errors import CorruptData, SpecError
 from laconic.fusion import steps
-from laconic.stage import Context, Kind, Parts, PartsSpec, Stage, TensorSpec, room_for
+from laconic.stage import Context, Kind, Parts, PartSpec, PartsSpec, Stage, TensorSpec
 
 
 @dataclass(frozen=True)
@@ -51,11 +51,15 @@ class Codec:
 
     def empty(self, spec: TensorSpec, device: torch.device | str | None = None) -> Encoded:
         """Room for what `encode` gives for such a tensor, to be reused as its `out=`. Where the data decide how
-        much that is, for as much as it can be."""
+        much that is: for the main part, as large as it can be."""
         specs = boundary_specs(self.links, spec)
-        promised = {name: part.tensor for name, part in promised_parts(self.links, specs).items()}
+        promised = {name: part.tensor for name, part in self._room(spec).items()}
         parts = {name: torch.empty(s.shape, dtype=s.dtype, device=device) for name, s in promised.items()}
         return Encoded(self.links, specs, parts)
+
+    def _room(self, spec: TensorSpec) -> Mapping[str, PartSpec]:
+        promised = promised_parts(self.links, boundary_specs(self.links, spec))
+        return promised if has_fixed_size(self.links, spec) else {"main": promised["main"]}
 
     def encode(self, x: Tensor, out: Encoded | None = None) -> Encoded:
         """Compresses a tensor; into `out`, from `empty`, without allocating what is stored.
@@ -66,36 +70,34 @@ class Codec:
         """
         check_tensor(x)
         spec = TensorSpec.of(x)
-        self.out_spec(spec)
+        fixed = has_fixed_size(self.links, spec)
         if out is not None:
             self._check_out(out, spec, x)
-        if has_fixed_size(self.links, spec):
-            enc = self._run(x, out)
-        elif is_constant(x):
+        if not fixed and is_constant(x):
             return _as_plain("constant", x, out)
-        else:
-            enc = self._run(x, out)
-            if sum(part.nbytes for part in enc.parts.values()) > spec.nbytes:
-                return _as_plain("raw", x, out)
-        if out is not None:
-            torch.autograd.graph.increment_version(out.parts.values())
-        return enc
+        enc = self._run(x, out)
+        if not fixed and sum(part.nbytes for part in enc.parts.values()) > spec.nbytes:
+            return _as_plain("raw", x, out)
+        if out is None:
+            return enc
+        for name, part in enc.parts.items() if fixed else ():
+            if part is not out.parts[name]:  # a stage before the last gave it in memory of its own
+                out.parts[name].copy_(part)
+        torch.autograd.graph.increment_version(out.parts.values())
+        return out if fixed else enc
 
     def _run(self, x: Tensor, out: Encoded | None) -> Encoded:
         context, specs = Context(x), [TensorSpec.of(x)]
         side: dict[str, Tensor] = {}
         for step in steps(self.links, boundary_specs(self.links, specs[0])):
             last = step.first + len(step.links) - 1
-            at_end = out is not None and last == len(self.stages) - 1
+            at_end = last == len(self.stages) - 1
             room = Parts(out.parts["main"], _side(out, last)) if out is not None and at_end else None
             for i, parts in enumerate(step.encode(x, context, room), step.first):
                 specs.append(TensorSpec.of(parts.main))
                 side |= {f"{i}.{name}": part for name, part in parts.side.items()}
-                x = parts.main
-        if out is None:
-            return Encoded(self.links, tuple(specs), {"main": x, **side})
-        kept = {"main": x} | {name: _keep(part, out.parts[name]) for name, part in side.items()}
-        return out if all(kept[name] is out.parts[name] for name in kept) else Encoded(self.links, tuple(specs), kept)
+            x = parts.main
+        return Encoded(self.links, tuple(specs), {"main": x, **side})
 
     def roundtrip(self, x: Tensor) -> Tensor:
         """What a receiver would see of x. Differentiable: quantisers pass gradients straight through."""
@@ -116,9 +118,10 @@ class Codec:
                 f"out= is {out!r}; expected room for '{self}' of {spec} on {x.device}. "
                 "Make it with codec.empty(TensorSpec.of(x), x.device)"
             )
-        check_parts(out)
-        for part in out.parts.values():
-            check_writable(part, x)
+        promised = self._room(spec)
+        for name in promised:
+            check_part(name, promised[name], out.parts.get(name))
+            check_writable(out.parts[name], x)
 
 
 def codec(spec: str | Codec) -> Codec:
@@ -179,14 +182,6 @@ def _as_plain(name: str, x: Tensor, out: Encoded | None) -> Encoded:
     return Encoded((link,), (TensorSpec.of(x), TensorSpec.of(parts.main)), {"main": parts.main})
 
 
-def _keep(part: Tensor, room: Tensor) -> Tensor:
-    """A side part in the memory meant for it: a stage before the last gave it in memory of its own."""
-    if part.data_ptr() == room.data_ptr():
-        return part
-    own = room if part.shape == room.shape else room_for(TensorSpec.of(part), part.device, room)
-    return own.copy_(part)
-
-
 def check_tensor(x: Any) -> None:
     if not isinstance(x, Tensor):
         raise SpecError(f"expected a torch.Tensor, got {type(x).__name__}. Try torch.as_tensor(x)")
@@ -220,11 +215,14 @@ def _extent(x: Tensor) -> tuple[int, int]:
 def check_parts(enc: Encoded) -> None:
     """Holds what is there against what the stages promise, before anything is allocated by its word."""
     for name, promised in promised_parts(enc.chain, enc.specs).items():
-        if name not in enc.parts:
-            raise CorruptData(f"part '{name}' is missing: expected {promised.tensor}")
-        found = TensorSpec.of(enc.parts[name])
-        if not promised.allows(found):
-            raise CorruptData(f"part '{name}': expected {promised.tensor}, found {found}")
+        check_part(name, promised, enc.parts.get(name))
+
+
+def check_part(name: str, promised: PartSpec, part: Tensor | None) -> None:
+    if part is None:
+        raise CorruptData(f"part '{name}' is missing: expected {promised.tensor}")
+    if not promised.allows(TensorSpec.of(part)):
+        raise CorruptData(f"part '{name}': expected {promised.tensor}, found {TensorSpec.of(part)}")
 
 
 def _side(enc: Encoded, i: int) -> dict[str, Tensor]:

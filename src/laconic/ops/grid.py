@@ -52,7 +52,7 @@ def _step(bound: Floats, low: Floats, high: Floats, largest: Floats, dtype: torc
     step = number(2 * reach * (1 - _slack(largest / (2 * reach), arithmetic)))
     flat = (low == high) & (low != 0) & (bound <= np.finfo(number).smallest_subnormal)
     step = np.where(flat, number(low), step)
-    return np.where((step == 0) | ~np.isfinite(step), number(1), step).astype(number)
+    return np.asarray(np.where((step == 0) | ~np.isfinite(step), number(1), step), number)
 
 
 def _slack(codes: Floats, arithmetic: torch.dtype) -> Floats:
@@ -74,7 +74,7 @@ def _round_down(bound: Floats, number: Any) -> Floats:
     """The bound as the quantiser's arithmetic has it: never more, and more than nothing."""
     rounded = number(np.minimum(bound, np.finfo(number).max))
     rounded = np.where(rounded > bound, np.nextafter(rounded, number(0)), rounded)
-    return np.maximum(rounded, np.finfo(number).smallest_subnormal).astype(np.float64)
+    return np.asarray(np.maximum(rounded, np.finfo(number).smallest_subnormal), np.float64)
 
 
 def extent(x: Tensor, scopes: int, squares: bool) -> Tensor:

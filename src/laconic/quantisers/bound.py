@@ -81,7 +81,7 @@ class Bound(Stage):
         spec = TensorSpec(tuple(x.shape), CODES[grid.width])
         codes = room_for(spec, x.device, None if out is None else out.main)
         places = torch.ops.laconic.bound_encode_out.default(x, grid.step, grid.bound, codes)
-        return Parts(codes, self.side(x, grid, places, out))
+        return Parts(codes, self.side(x, grid, places))
 
     def grid(self, x: Tensor) -> Grid:
         """The step and the bound of each scope, and the width of codes, for this very tensor."""
@@ -93,15 +93,11 @@ class Bound(Stage):
         step, bound, width = torch.ops.laconic.bound_grid.default(x, scopes, kind, value)
         return Grid(step, bound, width if self.width == "auto" else self.width)
 
-    def side(self, x: Tensor, grid: Grid, places: Tensor, out: Parts | None = None) -> dict[str, Tensor]:
-        """The parts beside the codes; in the memory of `out` when given."""
-        spec = TensorSpec.of(x)
+    def side(self, x: Tensor, grid: Grid, places: Tensor) -> dict[str, Tensor]:
+        """The parts beside the codes."""
+        step = grid.step.view(self.leading_shape(tuple(x.shape)))
         values = x.view(-1)[places] if places.numel() else x.new_empty(0)
-        side = {"step": grid.step.view(self.leading_shape(spec.shape)), "index": places.to(_index_dtype(spec))}
-        side["values"] = values
-        if out is None:
-            return side
-        return {name: room_for(TensorSpec.of(p), p.device, out.side[name]).copy_(p) for name, p in side.items()}
+        return {"step": step, "index": places.to(_index_dtype(TensorSpec.of(x))), "values": values}
 
     def decode(self, parts: Parts, x: TensorSpec, version: int, out: Tensor | None = None) -> Tensor:
         target = out if out is not None and out.is_contiguous() else room_for(x, parts.main.device)

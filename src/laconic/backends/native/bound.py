@@ -10,7 +10,6 @@ from laconic.ops import LIBRARY
 from laconic.ops.bound import reference_decode, reference_encode
 
 
-
 def encode(x: Tensor, step: Tensor, bound: Tensor, codes: Tensor) -> Tensor:
     if not takes(x, codes, step, bound) or x.dtype not in FLOATS or codes.dtype not in CODES:
         return reference_encode(x, step, bound, codes)
