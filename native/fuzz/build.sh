@@ -5,7 +5,7 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-command -v clang++ >/dev/null || { echo "fuzz: clang++ is not here. Try: apt-get install clang" >&2; exit 1; }
+command -v clang++ >/dev/null || { echo "fuzz: clang++ is not here. Try: native/fuzz/install.sh" >&2; exit 1; }
 out=$PWD/../build/fuzz
 mkdir -p "$out"
 
