@@ -150,6 +150,10 @@ class Stage(ABC):
     def decode(self, parts: Parts, x: TensorSpec, version: int, out: Tensor | None = None) -> Tensor:
         """Gives back a tensor of spec `x`, from parts that `version` of this stage wrote; into `out` when given."""
 
+    def splits(self, x: TensorSpec) -> bool:
+        """Whether it treats each sample along the first dimension on its own, and so one alone or more together."""
+        return True
+
     def portable(self, x: TensorSpec, tiling: Tiling) -> tuple[nn.Module, nn.Module]:
         """The pure-torch pair (encode: x -> parts in order, decode: parts -> x) that static compilers take."""
         raise SpecError(f"{self} has no portable form for laconic.nn: it does not give parts of fixed size")
