@@ -22,9 +22,24 @@ FIXED_SIZE = [
     "dct:chop=4|affine:bits=8",
     "dct:chop=4|affine:bits=4,per=sample",
     "dct:chop=2|affine:bits=6,per=channel,symmetric=true",
+    "lorenzo:dims=1",
+    "affine:per=sample|lorenzo",
 ]
 
-CHAINS = FIXED_SIZE
+VARIABLE_SIZE = [
+    "bound:rel=1e-2",
+    "bound:abs=0.01,per=row|bitpack",
+    "bound:rel=1e-3|lorenzo|bitpack",
+    "bound:rms=1e-2,per=channel,width=16|lorenzo:dims=3",
+    "bound:rel=1e-3,width=32|lorenzo:dims=1|bitpack",
+    "bound:rel=1e-2|lorenzo|zstd",
+    "bound:rel=1e-2,per=row|lz4",
+    "cast:dtype=float16|lorenzo|bitpack",
+    "lorenzo|zstd:level=1",
+    "lz4:level=1",
+]
+
+CHAINS = FIXED_SIZE + VARIABLE_SIZE
 
 SHAPES = [(2, 3, 16, 24), (2, 3, 13, 21), (1, 1, 1, 9), (4, 8, 8), (5, 7)]
 
