@@ -8,7 +8,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from laconic.encoders.memory import as_codes, code_dtype
+from laconic.encoders.memory import as_codes, code_dtype, tight
 from laconic.ops import bitpack as ops
 from laconic.stage import Context, Kind, Parts, PartSpec, PartsSpec, Stage, TensorSpec, room_for
 
@@ -30,7 +30,7 @@ class Bitpack(Stage):
         room = TensorSpec((ops.capacity(codes.numel(), codes.element_size()),), torch.uint8)
         data = room_for(room, x.device, None if out is None else out.main)
         length = torch.ops.laconic.bitpack_encode_out.default(codes, data)
-        return Parts(data[:length].clone() if out is None else data[:length])
+        return Parts(tight(data, length) if out is None else data[:length])
 
     def decode(self, parts: Parts, x: TensorSpec, version: int, out: Tensor | None = None) -> Tensor:
         dtype = code_dtype(self, x.dtype, widest=4)

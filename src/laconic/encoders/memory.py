@@ -41,6 +41,12 @@ def from_bytes(data: Tensor, spec: TensorSpec, out: Tensor | None = None) -> Ten
     return restored if out is None else out.copy_(restored)
 
 
+def tight(data: Tensor, length: int) -> Tensor:
+    """Its first elements in memory of their own. On CPUs not by torch, whose threads hang a child after `fork`."""
+    kept = data[:length]
+    return torch.from_numpy(kept.numpy().copy()) if kept.device.type == "cpu" else kept.clone()
+
+
 def to_library(x: Tensor) -> Any:
     """A tensor's bytes as a library of compressors takes them."""
     return as_bytes(x.cpu()).numpy()

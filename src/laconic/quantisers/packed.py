@@ -8,6 +8,7 @@ from typing import cast
 import torch
 from torch import Tensor
 
+from laconic.encoders.memory import tight
 from laconic.fusion import Fusion, Side
 from laconic.ops import bound as bound_ops
 from laconic.ops import packed as ops  # noqa: F401  # declares the operators
@@ -29,7 +30,7 @@ class BoundBitpack(Fusion):
         length, places = torch.ops.laconic.bound_pack_out.default(
             x, grid.step, grid.bound, grid.width, _dims(stages, TensorSpec.of(x)), data
         )
-        main = data[:length].clone() if room is None else data[:length]
+        main = tight(data, length) if room is None else data[:length]
         between = [Parts(codes) for _ in stages[1:-1]]
         return [Parts(codes, bound.side(x, grid, places)), *between, Parts(main)]
 
