@@ -173,7 +173,9 @@ def is_constant(x: Tensor) -> bool:
     few = x[(0,) * (x.dim() - 1)][:4].tolist()
     if any(value != few[0] and value == value for value in few):
         return False
-    integers = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}[x.element_size()]
+    integers = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}.get(x.element_size())
+    if integers is None:
+        return False
     flat = x.detach().contiguous().view(-1).view(integers)
     return bool((flat == flat[0]).all())
 

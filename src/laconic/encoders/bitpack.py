@@ -34,6 +34,7 @@ class Bitpack(Stage):
 
     def decode(self, parts: Parts, x: TensorSpec, version: int, out: Tensor | None = None) -> Tensor:
         dtype = code_dtype(self, x.dtype, widest=4)
+        ops.check_length(parts.main.nbytes, x.numel, dtype.itemsize)
         target = out if out is not None and out.is_contiguous() else room_for(x, parts.main.device)
         torch.ops.laconic.bitpack_decode_out.default(parts.main.contiguous(), target.view(dtype))
         return target if out is None or target is out else out.copy_(target)

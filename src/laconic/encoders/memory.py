@@ -16,8 +16,16 @@ _INTEGERS = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 def code_dtype(stage: Stage, dtype: torch.dtype, widest: int = 8) -> torch.dtype:
     """The integers that a predictor or encoder reads such elements as: floats as the integers of their size."""
     if dtype.is_complex or dtype == torch.bool or dtype.itemsize > widest:
-        raise SpecError(f"{stage}: expected codes or real numbers of at most {widest} bytes, got {dtype}")
+        raise SpecError(
+            f"{stage}: expected codes or real numbers of at most {widest} bytes, got {dtype}. Try '{stage.example}'"
+        )
     return dtype if dtype == torch.uint8 or not dtype.is_floating_point else _INTEGERS[dtype.itemsize]
+
+
+def refuse_wide(stage: Stage, x: TensorSpec) -> None:
+    """For `out_spec` of stages that read bytes: no description names a type of more than eight."""
+    if x.dtype.itemsize > 8:
+        raise SpecError(f"{stage}: expected elements of at most 8 bytes, got {x}. Try torch.view_as_real")
 
 
 def as_codes(x: Tensor, dtype: torch.dtype) -> Tensor:
@@ -39,6 +47,11 @@ def from_bytes(data: Tensor, spec: TensorSpec, out: Tensor | None = None) -> Ten
         return out
     restored = data.clone(memory_format=torch.contiguous_format).view(spec.dtype).view(spec.shape)
     return restored if out is None else out.copy_(restored)
+
+
+def as_integers(x: Tensor) -> Tensor:
+    """The same memory as one row of integers of the elements' size."""
+    return x.detach().contiguous().view(-1).view(_INTEGERS[x.element_size()])
 
 
 def tight(data: Tensor, length: int) -> Tensor:

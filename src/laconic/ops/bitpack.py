@@ -31,6 +31,13 @@ def capacity(count: int, itemsize: int) -> int:
     return 1 + chunks * (4 + CHUNK // BLOCK // 8 + CHUNK // BLOCK + CHUNK * itemsize) + 64
 
 
+def check_length(nbytes: int, count: int, itemsize: int) -> None:
+    """Raises where these are too few bytes for so many codes: before memory is allocated for those."""
+    least = min(1 + count * itemsize, 1 + 4 * -(-count // CHUNK) + -(-count // (8 * BLOCK)))
+    if nbytes < least:
+        raise CorruptData(f"bitpack: expected at least {least} bytes for {count} codes, found {nbytes}")
+
+
 def reference_encode(codes: Tensor, out: Tensor) -> int:
     flat = codes.detach().cpu().contiguous().view(-1).numpy()
     z = zigzag(flat)
@@ -93,7 +100,8 @@ def _pack_widths(widths: NDArray[np.int64], itemsize: int) -> bytes:
 
 def _decode_chunks(stream: NDArray[np.uint8], count: int, itemsize: int) -> Words:
     chunks = -(-count // CHUNK)
-    sizes = stream[: 4 * chunks].view("<u4").astype(np.int64)
+    table = stream[: min(4 * chunks, len(stream) // 4 * 4)]
+    sizes = table.view("<u4").astype(np.int64)
     if len(sizes) != chunks or 4 * chunks + sizes.sum() != len(stream):
         raise CorruptData(f"bitpack: expected {chunks} chunks in {len(stream)} bytes, found others")
     ends = 4 * chunks + np.cumsum(sizes)

@@ -12,7 +12,7 @@ from laconic.encoders.memory import tight
 from laconic.fusion import Fusion, Side
 from laconic.ops import bound as bound_ops
 from laconic.ops import packed as ops  # noqa: F401  # declares the operators
-from laconic.ops.bitpack import capacity
+from laconic.ops.bitpack import capacity, check_length
 from laconic.predictors.lorenzo import Lorenzo
 from laconic.quantisers.bound import CODES, Bound
 from laconic.stage import Context, Parts, Stage, TensorSpec, room_for
@@ -43,6 +43,7 @@ class BoundBitpack(Fusion):
         out: Tensor | None,
     ) -> Tensor:
         x, width = specs[0], 8 * specs[1].dtype.itemsize
+        check_length(main.nbytes, x.numel, width // 8)
         target = out if out is not None and out.is_contiguous() else room_for(x, main.device)
         step = sides[0]["step"].reshape(-1).contiguous()
         torch.ops.laconic.bound_unpack_out.default(main.contiguous(), step, width, _dims(stages, x), target)
