@@ -22,7 +22,7 @@ KINDS = ("abs", "rel", "rms")
 
 Floats = NDArray[np.float64]
 
-LIBRARY.define("bound_grid(Tensor x, int scopes, int kind, float value) -> (Tensor, Tensor, int)")
+LIBRARY.define("bound_grid(Tensor x, int scopes, int kind, float value) -> (Tensor, Tensor, SymInt)")
 
 _NUMPY: dict[torch.dtype, Any] = {torch.float32: np.float32, torch.float64: np.float64}
 
@@ -110,7 +110,8 @@ def _ordered_sum(values: Tensor) -> Tensor:
 
 def _fake_grid(x: Tensor, scopes: int, kind: int, value: float) -> tuple[Tensor, Tensor, int]:
     step = x.new_empty((scopes,), dtype=compute_dtype(x.dtype))
-    return step, step.clone(), int(torch.library.get_ctx().new_dynamic_size())
+    width = torch.library.get_ctx().new_dynamic_size()
+    return step, step.clone(), width  # type: ignore[return-value]  # a SymInt: an int yet unknown
 
 
 LIBRARY.impl("bound_grid", reference_grid, "CompositeExplicitAutograd")
