@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "block.h"
+#include "huffman.h"
 #include "isa.h"
 
 namespace nb = nanobind;
@@ -41,6 +42,17 @@ bool block_decode(std::uintptr_t src_ptr, int src_dtype, std::uintptr_t basis_pt
     return decode_blocks(pointer<const void>(src_ptr), static_cast<Dtype>(src_dtype), codec, image, threads);
 }
 
+std::int64_t encode_huffman(std::uintptr_t codes_ptr, std::int64_t count, int itemsize, std::uintptr_t stream_ptr,
+                            int threads) {
+    return huffman_encode(pointer<const void>(codes_ptr), count, itemsize, pointer<std::uint8_t>(stream_ptr), threads);
+}
+
+bool decode_huffman(std::uintptr_t stream_ptr, std::size_t size, std::uintptr_t codes_ptr, std::int64_t count,
+                    int itemsize, int threads) {
+    return huffman_decode(pointer<const std::uint8_t>(stream_ptr), size, pointer<void>(codes_ptr), count, itemsize,
+                          threads);
+}
+
 }  // namespace
 
 NB_MODULE(_core, m) {
@@ -56,4 +68,13 @@ NB_MODULE(_core, m) {
           "triangle"_a, "dst_ptr"_a, "dst_dtype"_a, "shape"_a, "strides"_a, "threads"_a,
           nb::call_guard<nb::gil_scoped_release>(),
           "Contiguous coefficients -> image tensor of any strides. True if a finite value became infinite.");
+
+    m.def("huffman_encode", &encode_huffman, "codes_ptr"_a, "count"_a, "itemsize"_a, "stream_ptr"_a, "threads"_a,
+          nb::call_guard<nb::gil_scoped_release>(),
+          "Contiguous codes of 1, 2 or 4 bytes -> a stream of at most 1 + count * itemsize bytes. Gives their number, "
+          "-1 without memory.");
+
+    m.def("huffman_decode", &decode_huffman, "stream_ptr"_a, "size"_a, "codes_ptr"_a, "count"_a, "itemsize"_a,
+          "threads"_a, nb::call_guard<nb::gil_scoped_release>(),
+          "A stream -> contiguous codes. False if it is not what huffman_encode gives for so many codes.");
 }
