@@ -30,7 +30,7 @@ class Huffman(Stage):
         if out is None:
             return Parts(torch.ops.laconic.huffman_encode(codes))
         room = room_for(TensorSpec((1 + x.nbytes,), torch.uint8), x.device, out.main)
-        return Parts(room[: torch.ops.laconic.huffman_encode_out(codes, room)])
+        return Parts(room[: int(torch.ops.laconic.huffman_encode_out(codes, room))])
 
     def decode(self, parts: Parts, x: TensorSpec, version: int, out: Tensor | None = None) -> Tensor:
         dtype = code_dtype(self, x.dtype, widest=4)

@@ -3,21 +3,23 @@
     codes (int8, uint8, int16, int32)  -->  uint8, at most one byte more than the codes have
 
 The stream is exactly as long as it says: with the number of codes and their size, nothing else is needed to read it.
+What writes one into `out` gives the number of its bytes.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import torch
 from torch import Tensor
 
-from laconic.errors import SpecError
+from laconic.errors import CorruptData, SpecError
 from laconic.ops import LIBRARY, load_bodies
-from laconic.ops.huffman_stream import read_stream, write_stream
+from laconic.ops.huffman_stream import CONSTANT, MOST_LOG, RAW, WORDS, read_stream, write_stream
 
 LIBRARY.define("huffman_encode(Tensor codes) -> Tensor")
-LIBRARY.define("huffman_encode_out(Tensor codes, Tensor(a!) out) -> SymInt")
+LIBRARY.define("huffman_encode_out(Tensor codes, Tensor(a!) out) -> Tensor")
 LIBRARY.define("huffman_decode(Tensor stream, SymInt[] shape, ScalarType dtype) -> Tensor")
 LIBRARY.define("huffman_decode_out(Tensor stream, Tensor(a!) out) -> ()")
 
@@ -40,15 +42,23 @@ def check_bytes(stream: Tensor, least: int = 0) -> None:
         raise SpecError(f"expected a contiguous row of at least {least} uint8, got {stream.dtype}{list(stream.shape)}")
 
 
+def refuse_hopeless(stream: Tensor, count: int, itemsize: int) -> None:
+    """CorruptData where so many codes cannot be in these bytes: before memory is asked for them."""
+    least = {RAW: count * itemsize, CONSTANT: itemsize, WORDS: 2 * (count >> MOST_LOG)}
+    mode = int(stream[0]) if stream.numel() else -1
+    if stream.numel() - 1 < least.get(mode, 1 << 62):
+        raise CorruptData(f"huffman: expected {count} codes of {itemsize} bytes, found {stream.numel()} bytes of less")
+
+
 # The reference: on any device, by way of the CPU.
 
 
-def reference_encode(codes: Tensor, out: Tensor) -> int:
+def reference_encode(codes: Tensor, out: Tensor) -> Tensor:
     check_codes(codes)
     check_bytes(out, capacity(codes))
     stream = write_stream(codes.cpu().reshape(-1).view(INTEGERS[codes.element_size()]).numpy())
     out[: len(stream)].copy_(torch.from_numpy(stream))
-    return len(stream)
+    return torch.tensor(len(stream))
 
 
 def reference_decode(stream: Tensor, out: Tensor) -> None:
@@ -63,10 +73,11 @@ def reference_decode(stream: Tensor, out: Tensor) -> None:
 
 def huffman_encode(codes: Tensor) -> Tensor:
     room = codes.new_empty(capacity(codes), dtype=torch.uint8)
-    return room[: torch.ops.laconic.huffman_encode_out.default(codes, room)].clone()
+    return room[: int(torch.ops.laconic.huffman_encode_out.default(codes, room))].clone()
 
 
 def huffman_decode(stream: Tensor, shape: Sequence[int], dtype: torch.dtype) -> Tensor:
+    refuse_hopeless(stream, math.prod(shape), dtype.itemsize)
     out = stream.new_empty(list(shape), dtype=dtype)
     torch.ops.laconic.huffman_decode_out.default(stream, out)
     return out
@@ -82,8 +93,8 @@ def _fake_encode(codes: Tensor) -> Tensor:
     return codes.new_empty(torch.library.get_ctx().new_dynamic_size(), dtype=torch.uint8)
 
 
-def _fake_encode_out(codes: Tensor, out: Tensor) -> int:
-    return torch.library.get_ctx().new_dynamic_size()  # type: ignore[return-value]  # a SymInt
+def _fake_encode_out(codes: Tensor, out: Tensor) -> Tensor:
+    return torch.empty((), dtype=torch.int64)
 
 
 def _fake_decode(stream: Tensor, shape: Sequence[int], dtype: torch.dtype) -> Tensor:

@@ -5,6 +5,7 @@ mode, layout, books, sizes of the chunks' sections, | words, extra bits | words,
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -88,13 +89,15 @@ def _make_books(counts: Array, books: int) -> Array:
     cost = np.frexp(sums.sum() // np.maximum(sums, 1))[1] * (sums > 0)
     order = np.argsort(counts @ cost, kind="stable")
     edges = [len(counts) * k // books for k in range(books + 1)]
-    return np.stack([make_lengths(counts[order[a:b]].sum(axis=0)) for a, b in zip(edges, edges[1:], strict=False)])
+    return np.stack([make_lengths(counts[order[a:b]].sum(axis=0)) for a, b in pairwise(edges)])
 
 
 def _choose_books(counts: Array, lengths: Array) -> Array:
     """For each chunk the book that writes it in the fewest bits, and of several the first."""
     impossible = (counts > 0) @ (lengths == 0).T.astype(np.int64) > 0
-    return np.where(impossible, np.iinfo(np.int64).max, counts @ lengths.T).argmin(axis=1)
+    bits: Array = np.where(impossible, np.iinfo(np.int64).max, counts @ lengths.T)
+    best: Array = bits.argmin(axis=1)
+    return best
 
 
 def _starts(sizes: Array) -> Array:
@@ -107,7 +110,8 @@ def _places(lengths: Array, chunk_of: Array, starts: Array) -> Array:
     """Where each value begins, those of a chunk one after another."""
     before = np.cumsum(lengths) - lengths
     first = np.searchsorted(chunk_of, chunk_of)
-    return starts[chunk_of] + before - before[first]
+    places: Array = starts[chunk_of] + before - before[first]
+    return places
 
 
 class Layout(NamedTuple):
@@ -176,7 +180,7 @@ def _read_words(layout: Layout, per_chunk: Array) -> Array:
     section_bytes = layout.sizes.reshape(-1)
     book_of = np.repeat(np.repeat(layout.book_of, layout.sizes.shape[1]), 8 * section_bytes)
     symbol_at = np.append(np.stack([make_windows(book) for book in layout.lengths])[book_of, windows], 0)
-    length_at = np.append(layout.lengths[book_of, symbol_at[:-1]], 0)
+    length_at = np.append(layout.lengths[book_of, symbol_at[:-1]], 1)  # beyond the end: more than fills it
     jump = np.minimum(np.arange(end + 1) + length_at, end)
     begins = layout.starts[worded, :1]
     while begins.shape[1] < per_chunk[worded].max():

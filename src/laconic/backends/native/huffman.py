@@ -17,7 +17,7 @@ if _core is None:
     raise ImportError("laconic's native part is not there; ask native.available() before importing its bodies")
 
 
-def encode(codes: Tensor, out: Tensor) -> int:
+def encode(codes: Tensor, out: Tensor) -> Tensor:
     check_codes(codes)
     check_bytes(out, capacity(codes))
     source = codes if _aligned(codes) else codes.clone()
@@ -26,7 +26,13 @@ def encode(codes: Tensor, out: Tensor) -> int:
     )
     if written < 0:
         raise MemoryError("huffman: no memory to count symbols in")
-    return written
+    return torch.tensor(written)
+
+
+def encode_new(codes: Tensor) -> Tensor:
+    """Copies what was written without torch's threads: in a forked child they would hang."""
+    room = codes.new_empty(capacity(codes), dtype=torch.uint8)
+    return torch.from_numpy(room[: int(encode(codes, room))].numpy().copy())
 
 
 def decode(stream: Tensor, out: Tensor) -> None:
@@ -47,5 +53,6 @@ def _aligned(x: Tensor) -> bool:
     return x.data_ptr() % x.element_size() == 0
 
 
+LIBRARY.impl("huffman_encode", encode_new, "CPU")
 LIBRARY.impl("huffman_encode_out", encode, "CPU")
 LIBRARY.impl("huffman_decode_out", decode, "CPU")
