@@ -9,11 +9,10 @@ import torch
 from torch import Tensor
 
 from laconic.fusion import Fusion, Side
-from laconic.ops import bound as bound_ops
 from laconic.ops import packed as ops  # noqa: F401  # declares the operators
 from laconic.ops.bitpack import capacity
 from laconic.predictors.lorenzo import Lorenzo
-from laconic.quantisers.bound import CODES, Bound
+from laconic.quantisers.bound import CODES, Bound, restored
 from laconic.stage import Context, Parts, Stage, TensorSpec, room_for
 
 
@@ -41,12 +40,9 @@ class BoundBitpack(Fusion):
         specs: Sequence[TensorSpec],
         out: Tensor | None,
     ) -> Tensor:
-        x, width = specs[0], 8 * specs[1].dtype.itemsize
-        target = out if out is not None and out.is_contiguous() else room_for(x, main.device)
-        step = sides[0]["step"].reshape(-1).contiguous()
-        torch.ops.laconic.bound_unpack_out.default(main.contiguous(), step, width, _dims(stages, x), target)
-        bound_ops.put_exceptions(target, sides[0]["index"], sides[0]["values"])
-        return target if out is None or target is out else out.copy_(target)
+        width, dims = 8 * specs[1].dtype.itemsize, _dims(stages, specs[0])
+        unpack = torch.ops.laconic.bound_unpack_out.default
+        return restored(main.contiguous(), sides[0], specs[0], out, unpack, width, dims)
 
 
 class BoundLorenzo(Fusion):
@@ -72,11 +68,8 @@ class BoundLorenzo(Fusion):
         specs: Sequence[TensorSpec],
         out: Tensor | None,
     ) -> Tensor:
-        target = out if out is not None and out.is_contiguous() else room_for(specs[0], main.device)
-        step = sides[0]["step"].reshape(-1).contiguous()
-        torch.ops.laconic.bound_restore_out.default(main.contiguous(), step, _dims(stages, specs[0]), target)
-        bound_ops.put_exceptions(target, sides[0]["index"], sides[0]["values"])
-        return target if out is None or target is out else out.copy_(target)
+        restore = torch.ops.laconic.bound_restore_out.default
+        return restored(main.contiguous(), sides[0], specs[0], out, restore, _dims(stages, specs[0]))
 
 
 def _dims(stages: Sequence[Stage], x: TensorSpec) -> int:
