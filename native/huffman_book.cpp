@@ -48,10 +48,13 @@ void merge(const Leaves& leaves, const Round& before, Round& round) {
     }
 }
 
+// The lowest `length` bits of a word of at most 16.
 std::uint32_t reversed(std::uint32_t word, int length) {
-    std::uint32_t result = 0;
-    for (int bit = 0; bit < length; ++bit) result |= (word >> bit & 1) << (length - 1 - bit);
-    return result;
+    word = (word & 0x5555) << 1 | (word >> 1 & 0x5555);
+    word = (word & 0x3333) << 2 | (word >> 2 & 0x3333);
+    word = (word & 0x0f0f) << 4 | (word >> 4 & 0x0f0f);
+    word = (word & 0x00ff) << 8 | (word >> 8 & 0x00ff);
+    return word >> (16 - length);
 }
 
 struct Word {
@@ -65,12 +68,19 @@ struct Words {
     int size = 0;
 
     explicit Words(const HuffmanBook& book) {
-        std::uint32_t next = 0;
-        for (int length = 1; length <= kMaxWordBits; ++length, next <<= 1) {
-            for (int symbol = 0; symbol < kSymbols; ++symbol) {
-                if (book.lengths[symbol] == length) words[size++] = {symbol, length, reversed(next++, length)};
-            }
+        int with_length[kMaxWordBits + 1] = {}, place[kMaxWordBits + 1] = {};
+        std::uint32_t next[kMaxWordBits + 1] = {};
+        for (const int length : book.lengths) ++with_length[length];
+        with_length[0] = 0;
+        for (int length = 1; length <= kMaxWordBits; ++length) {
+            place[length] = place[length - 1] + with_length[length - 1];
+            next[length] = (next[length - 1] + static_cast<std::uint32_t>(with_length[length - 1])) << 1;
         }
+        for (int symbol = 0; symbol < kSymbols; ++symbol) {
+            const int length = book.lengths[symbol];
+            if (length > 0) words[place[length]++] = {symbol, length, reversed(next[length]++, length)};
+        }
+        size = place[kMaxWordBits];
     }
 
     const Word* begin() const { return words; }
@@ -168,19 +178,26 @@ int read_run(HalfReader& in, int half, int last) {
     return high < 0 ? -1 : kLeastMany + low + 16 * high;
 }
 
-constexpr std::uint64_t kOneSymbol = std::uint64_t{1} << 56;
+constexpr std::uint64_t kSymbolBytes = (std::uint64_t{1} << 8 * kEntrySymbols) - 1;
 
-std::uint64_t bits_of(int length) { return static_cast<std::uint64_t>(length) << 48; }
+// What a symbol adds to an entry's two numbers.
+std::uint64_t numbers_of(int length) { return std::uint64_t{1} << 56 | static_cast<std::uint64_t>(length) << 48; }
 
-// One symbol before what an entry holds; where that is full, its last symbol makes room.
-std::uint64_t prepend(const Word& word, std::uint64_t entry, const HuffmanBook& book) {
-    if (entry >> 56 == kEntrySymbols) {
-        const int last = static_cast<int>(entry >> 8 * (kEntrySymbols - 1) & 255);
-        entry -= kOneSymbol + bits_of(book.lengths[last]);
+// Where an entry is full, its last symbol makes room.
+std::uint64_t without_last(std::uint64_t entry, const HuffmanBook& book) {
+    if (entry >> 56 < kEntrySymbols) return entry;
+    return entry - numbers_of(book.lengths[entry >> 8 * (kEntrySymbols - 1) & 255]);
+}
+
+// The entries for windows of so many bits that begin with a word, from those for the bits that it leaves.
+template <bool may_be_full>
+void fill_entries(std::uint64_t* windows, int bits, const Word& word, const std::uint64_t* rests, const HuffmanBook& book) {
+    const std::uint64_t first = numbers_of(word.length) | static_cast<std::uint64_t>(word.symbol);
+    for (std::size_t rest = 0; rest < std::size_t{1} << (bits - word.length); ++rest) {
+        const std::uint64_t entry = may_be_full ? without_last(rests[rest], book) : rests[rest];
+        const std::uint64_t symbols = entry << 8 & kSymbolBytes, numbers = entry & ~kSymbolBytes;
+        windows[word.bits | rest << word.length] = (symbols | numbers) + first;
     }
-    const std::uint64_t symbols = entry << 8 & ((std::uint64_t{1} << 8 * kEntrySymbols) - 1);
-    const std::uint64_t numbers = entry >> 48 << 48;
-    return (symbols | static_cast<std::uint64_t>(word.symbol)) | (numbers + kOneSymbol + bits_of(word.length));
 }
 
 }  // namespace
@@ -236,20 +253,20 @@ WordTable::WordTable(const HuffmanBook& book) : words{} {
     }
 }
 
-// Entries for windows of 0, 1, .. bits, each made from those for the bits that its first word leaves.
-void EntryTable::fill(const HuffmanBook& complete) {
-    book = complete;
+// Entries for windows of 0, 1, .. bits, as far as a first word may leave so many, and then for all of them.
+void EntryTable::fill(int window_bits) {
     first_symbol = book.first_symbol();
     const Words words(book);
-    std::uint64_t windows[1 << kMaxWordBits];  // those of b bits begin at 1 << b
-    for (int bits = 0; bits <= kMaxWordBits; ++bits) {
-        std::uint64_t* window = bits == kMaxWordBits ? entries : windows + (std::size_t{1} << bits);
-        std::fill_n(window, std::size_t{1} << bits, 0);
+    const int shortest = book.lengths[first_symbol];
+    const auto fill = shortest * kEntrySymbols > window_bits ? fill_entries<false> : fill_entries<true>;
+    std::uint64_t parts[1 << kMostWindowBits];  // those of b bits begin at 1 << b
+    for (int bits = 0; bits <= window_bits; ++bits) {
+        if (window_bits - shortest < bits && bits < window_bits) continue;
+        std::uint64_t* windows = bits == window_bits ? entries : parts + (std::size_t{1} << bits);
+        if (bits < kMaxWordBits) std::fill_n(windows, std::size_t{1} << bits, 0);
         for (const Word& word : words) {
-            const std::uint32_t rests = word.length > bits ? 0 : 1u << (bits - word.length);
-            for (std::uint32_t rest = 0; rest < rests; ++rest) {
-                window[word.bits | rest << word.length] = prepend(word, windows[rests + rest], book);
-            }
+            if (word.length > bits) break;
+            fill(windows, bits, word, parts + (std::size_t{1} << (bits - word.length)), book);
         }
     }
 }

@@ -5,11 +5,10 @@ namespace laconic::LACONIC_ISA_NAMESPACE {
 namespace {
 
 constexpr int kLanesAtOnce = 6;  // more would wait for registers, fewer for each other
-constexpr std::uint32_t kWindow = (1u << kMaxWordBits) - 1;
 
-// Steps between two looks at memory, in each of which a lane may take kMaxWordBits.
-constexpr int kSteps = 5;
-constexpr int kMostSymbols = kSteps * kEntrySymbols, kMostBytes = 7;
+// Between two looks at memory 56 bits are at hand: for so many steps, in each of which a lane may take a window.
+constexpr int steps_of(int window_bits) { return 56 / window_bits; }
+constexpr int kMostSymbols = steps_of(kMaxWordBits) * kEntrySymbols, kMostBytes = 7;
 
 // The highest bit marks where the bits end: how many were taken is the number of zeros above it.
 constexpr std::uint64_t kMark = std::uint64_t{1} << 63;
@@ -50,6 +49,7 @@ struct Stream {
 // One chunk's words on their way to symbols.
 struct Lane {
     const EntryTable* table;
+    std::uint32_t window;  // as many ones as it has bits
     Stream stream;
     const std::uint8_t* section_end;
     const std::uint8_t* from;
@@ -58,7 +58,7 @@ struct Lane {
     std::uint8_t* to_end;
     std::int64_t chunk;
 
-    // How many rounds of kSteps may run without a look at the ends. Each reads 8 bytes behind what it took, and
+    // How many rounds of steps may run without a look at the ends. Each reads 8 bytes behind what it took, and
     // writes 8 bytes where its last kEntrySymbols go.
     std::int64_t safe_rounds() const {
         const std::int64_t in = stream.end - from - 8, out = to_end - to - (8 - kEntrySymbols);
@@ -69,7 +69,7 @@ struct Lane {
     bool finish() {
         std::int64_t bit = 8 * (from - stream.start) + skip;
         while (to_end - to >= 8) {
-            const std::uint64_t entry = table->entries[stream.bits_at(bit) & kWindow];
+            const std::uint64_t entry = table->entries[stream.bits_at(bit) & window];
             store_value(to, entry);
             bit += bits_of(numbers_of(entry));
             to += symbols_of(numbers_of(entry));
@@ -78,7 +78,7 @@ struct Lane {
         std::int64_t found = 0;
         const std::int64_t wanted = to_end - to;
         while (found < wanted) {
-            const std::uint64_t entry = table->entries[stream.bits_at(bit) & kWindow];
+            const std::uint64_t entry = table->entries[stream.bits_at(bit) & window];
             store_value(last + found, entry);
             bit += bits_of(numbers_of(entry));
             found += symbols_of(numbers_of(entry));
@@ -90,8 +90,10 @@ struct Lane {
 };
 
 // All lanes at once, a step each in turn: a step waits for the one before it in its lane, not for the others.
-template <int lanes, bool one_table>
+template <int window_bits, int lanes, bool one_table>
 void run(Lane* lane) {
+    constexpr std::uint32_t window = (1u << window_bits) - 1;
+    constexpr int steps = steps_of(window_bits);
     const std::uint64_t* entries[lanes];
     const std::uint8_t* from[lanes];
     std::uint8_t* to[lanes];
@@ -107,10 +109,10 @@ void run(Lane* lane) {
     }
     for (; rounds > 0; --rounds) {
 #pragma GCC unroll 8
-        for (int step = 0; step < kSteps; ++step) {
+        for (int step = 0; step < steps; ++step) {
 #pragma GCC unroll 8
             for (int k = 0; k < lanes; ++k) {
-                const std::uint64_t entry = entries[k][bits[k] & kWindow];
+                const std::uint64_t entry = entries[k][bits[k] & window];
                 store_value(to[k], entry);
                 bits[k] >>= bits_of(numbers_of(entry));
                 to[k] += symbols_of(numbers_of(entry));
@@ -230,17 +232,20 @@ public:
     }
 
 private:
+    void run_lanes() { return job_.window_bits == kMaxWordBits ? run_with<kMaxWordBits>() : run_with<kMostWindowBits>(); }
+
     // Registers are short: one table for all is faster than one each.
-    void run_lanes() {
+    template <int window_bits>
+    void run_with() {
         bool one_table = true;
         for (int i = 1; i < lanes_; ++i) one_table = one_table && lane_[i].table == lane_[0].table;
         switch (lanes_) {
-            case 6: return one_table ? run<6, true>(lane_) : run<6, false>(lane_);
-            case 5: return run<5, false>(lane_);
-            case 4: return one_table ? run<4, true>(lane_) : run<4, false>(lane_);
-            case 3: return run<3, false>(lane_);
-            case 2: return run<2, false>(lane_);
-            default: return run<1, false>(lane_);
+            case 6: return one_table ? run<window_bits, 6, true>(lane_) : run<window_bits, 6, false>(lane_);
+            case 5: return run<window_bits, 5, false>(lane_);
+            case 4: return run<window_bits, 4, false>(lane_);
+            case 3: return run<window_bits, 3, false>(lane_);
+            case 2: return run<window_bits, 2, false>(lane_);
+            default: return run<window_bits, 1, false>(lane_);
         }
     }
 
@@ -287,7 +292,7 @@ private:
         const std::int64_t* at = job_.offsets + chunk * job_.sections;
         const std::uint8_t* start = job_.stream + at[0];
         std::uint8_t* to = codes_.room_for(chunk, slot);
-        return {job_.entries + job_.book_of[chunk], {start, job_.stream + job_.offsets[job_.chunks * job_.sections]},
+        return {job_.entries + job_.book_of[chunk], (1u << job_.window_bits) - 1, {start, job_.stream + job_.offsets[job_.chunks * job_.sections]},
                 job_.stream + at[1], start, 0, to, to + codes_in(job_, chunk), chunk};
     }
 

@@ -159,6 +159,7 @@ std::int64_t write_most(const std::uint8_t* symbols, std::int64_t count, const W
         alignas(64) std::uint64_t bits[8], byte[8];
         _mm512_store_si512(bits, _mm512_or_si512(now.bits, _mm512_or_si512(now.left_by<1>(before), now.left_by<2>(before))));
         _mm512_store_si512(byte, now.byte);
+        __asm__ volatile("" : "+m"(bits), "+m"(byte));  // by way of memory, not of a shuffle for each lane
         for (int lane = 0; lane < 8; ++lane) store_value(out.to + byte[lane], bits[lane]);
         position = _mm512_permutexvar_epi64(_mm512_set1_epi64(7), ends);
         before = now;
@@ -274,6 +275,19 @@ void huffman_count(const HuffmanJob& job, std::int64_t begin, std::int64_t end, 
         case 1: return count_chunks<std::uint8_t>(job, begin, end, counts);
         case 2: return count_chunks<std::uint16_t>(job, begin, end, counts);
         default: return count_chunks<std::uint32_t>(job, begin, end, counts);
+    }
+}
+
+// In sums of 32 bits, which are faster, of so many chunks that they suffice.
+void huffman_sum(const SymbolTable* counts, const std::int64_t* chunks, std::int64_t size, std::int64_t* sums) {
+    constexpr std::int64_t at_once = 0x7fffffff / kMostChunk;
+    for (std::int64_t begin = 0; begin < size; begin += at_once) {
+        std::int32_t partial[kSymbols] = {};
+        for (std::int64_t i = begin; i < smaller(size, begin + at_once); ++i) {
+            const SymbolTable& chunk = counts[chunks[i]];
+            for (int symbol = 0; symbol < kSymbols; ++symbol) partial[symbol] += chunk.of[symbol];
+        }
+        for (int symbol = 0; symbol < kSymbols; ++symbol) sums[symbol] += partial[symbol];
     }
 }
 
