@@ -84,7 +84,8 @@ private:
 
     // Long words are worth a wide window: in a narrow one there is place for one of them only.
     void fill_tables() {
-        job_.window_bits = 2 * 8 * static_cast<std::int64_t>(in_.left) > kMaxWordBits * job_.count ? kMostWindowBits : kMaxWordBits;
+        const bool long_words = 2 * 8 * static_cast<std::int64_t>(in_.left) > kMaxWordBits * job_.count;
+        job_.window_bits = long_words ? kMostWindowBits : kMaxWordBits;
         for (int k = 0; k < books_; ++k) entries_[k].fill(job_.window_bits);
         job_.entries = entries_.get();
     }
