@@ -39,18 +39,22 @@ struct WordTable {
     std::uint16_t words[kSymbols];  // word << kLengthBits | length
 };
 
-// For decoding: what the next kMaxWordBits bits begin with, as many whole words as fit into an entry.
+// For decoding: what the next bits, a window of them, begin with; as many whole words as fit into an entry.
 //
 //   byte    0 .. 5     6              7
 //           symbols    bits of them   number of them
+//
+// A wide window finds more words at once, a narrow one is made sooner.
 constexpr int kEntrySymbols = 6;
+constexpr int kMostWindowBits = 12;
+static_assert(kMaxWordBits < kMostWindowBits);
 
 struct EntryTable {
-    void fill(const HuffmanBook& complete);
+    void fill(int window_bits);  // from `book`, which is complete
 
-    std::uint64_t entries[1 << kMaxWordBits];
     HuffmanBook book;
     int first_symbol;
+    std::uint64_t entries[1 << kMostWindowBits];
 };
 
 }  // namespace laconic

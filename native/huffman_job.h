@@ -48,6 +48,7 @@ struct HuffmanJob {
     const std::uint8_t* book_of;  // each chunk's
     const WordTable* words;       // each book's, to encode
     const EntryTable* entries;    // each book's, to decode
+    int window_bits;              // of these tables: kMaxWordBits or kMostWindowBits
 };
 
 // How often each symbol occurs in a chunk, or how many bits it costs: small numbers, which are fast to multiply.
@@ -60,6 +61,7 @@ struct SymbolTable {
 
 LACONIC_DECLARE_KERNEL(
     void huffman_count(const HuffmanJob& job, std::int64_t begin, std::int64_t end, SymbolTable* counts);
+    void huffman_sum(const SymbolTable* counts, const std::int64_t* chunks, std::int64_t size, std::int64_t* sums);
     void huffman_cost(const SymbolTable* counts, std::int64_t begin, std::int64_t end, const SymbolTable& cost,
                       std::int32_t* sums);
     void huffman_encode(const HuffmanJob& job, std::int64_t begin, std::int64_t end);

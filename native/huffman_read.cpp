@@ -48,7 +48,7 @@ public:
 
     bool read(int threads) {
         if (job_.count < 2 || !read_layout() || !read_books() || !read_sizes()) return false;
-        job_.entries = entries_.get();
+        fill_tables();
         job_.book_of = book_of_.get();
         job_.offsets = offsets_.get();
         const auto decode = LACONIC_CHOOSE_KERNEL(huffman_decode);
@@ -73,15 +73,21 @@ private:
         entries_ = allocate<EntryTable>(books_);
         if (!entries_) return false;
         for (int k = 0; k < books_; ++k) {
-            HuffmanBook book;
-            const std::size_t bytes = read_book(in_.at, in_.left, book);
+            const std::size_t bytes = read_book(in_.at, in_.left, entries_[k].book);
             if (bytes == 0 || !in_.skip(bytes)) return false;
             for (int symbol = symbols_for(job_.itemsize); symbol < kSymbols; ++symbol) {
-                if (book.lengths[symbol] != 0) return false;
+                if (entries_[k].book.lengths[symbol] != 0) return false;
             }
-            entries_[k].fill(book);
         }
         return true;
+    }
+
+    // Long words are worth a wide window: in a narrow one there is place for one of them only.
+    void fill_tables() {
+        const bool long_words = 2 * 8 * static_cast<std::int64_t>(in_.left) > kMaxWordBits * job_.count;
+        job_.window_bits = long_words ? kMostWindowBits : kMaxWordBits;
+        for (int k = 0; k < books_; ++k) entries_[k].fill(job_.window_bits);
+        job_.entries = entries_.get();
     }
 
     // The sections lie one behind the other, and end where the stream does.

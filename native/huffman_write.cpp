@@ -82,10 +82,7 @@ private:
 
     void sum_counts(std::int64_t begin, std::int64_t end, std::int64_t* sums) const {
         std::fill_n(sums, kSymbols, 0);
-        for (std::int64_t i = begin; i < end; ++i) {
-            const SymbolTable& counts = counts_[order_[i]];
-            for (int symbol = 0; symbol < kSymbols; ++symbol) sums[symbol] += counts.of[symbol];
-        }
+        LACONIC_CHOOSE_KERNEL(huffman_sum)(counts_.get(), order_.get() + begin, end - begin, sums);
     }
 
     void find_costs(const SymbolTable& cost, std::int32_t* costs) const {
@@ -101,6 +98,7 @@ private:
         std::int64_t sums[kSymbols];
         sum_counts(job_.chunks * k / books_, job_.chunks * (k + 1) / books_, sums);
         book_[k] = make_book(sums);
+        first_symbol_[k] = book_[k].first_symbol();
         words_[k] = WordTable(book_[k]);
         SymbolTable cost;
         for (int symbol = 0; symbol < kSymbols; ++symbol) {
@@ -140,7 +138,7 @@ private:
 
     // None where all of the chunk is the book's first symbol.
     std::int64_t bytes_of_words(std::int64_t chunk) const {
-        const int book = book_of_[chunk], first = book_[book].first_symbol();
+        const int book = book_of_[chunk], first = first_symbol_[book];
         const std::int64_t codes = std::min(job_.count - (chunk << job_.chunk_log), std::int64_t{1} << job_.chunk_log);
         return counts_[chunk].of[first] == codes ? 0 : (costs_with(book)[chunk] + 7) / 8;
     }
@@ -166,6 +164,7 @@ private:
     std::unique_ptr<std::uint8_t[]> book_of_;
     std::unique_ptr<std::int64_t[]> offsets_;
     HuffmanBook book_[kMostBooks];
+    int first_symbol_[kMostBooks];
     WordTable words_[kMostBooks];
     std::uint8_t stored_[kMostBooks][kMaxBookBytes];
     std::size_t book_bytes_[kMostBooks];
