@@ -17,6 +17,7 @@ BUILT_IN = {
     "dct": "laconic.transforms.bases:Dct",
     "hadamard": "laconic.transforms.bases:Hadamard",
     "lz4": "laconic.encoders.library:Lz4",
+    "peer": "laconic.encoders.peer:Peer",
     "raw": "laconic.encoders.plain:Raw",
     "zfp": "laconic.transforms.bases:Zfp",
     "zstd": "laconic.encoders.library:Zstd",
