@@ -12,10 +12,13 @@ from laconic.stage import Stage
 
 BUILT_IN = {
     "affine": "laconic.quantisers.affine:Affine",
+    "bitpack": "laconic.encoders.bitpack:Bitpack",
+    "bound": "laconic.quantisers.bound:Bound",
     "cast": "laconic.transforms.cast:Cast",
     "constant": "laconic.encoders.plain:Constant",
     "dct": "laconic.transforms.bases:Dct",
     "hadamard": "laconic.transforms.bases:Hadamard",
+    "lorenzo": "laconic.predictors.lorenzo:Lorenzo",
     "lz4": "laconic.encoders.library:Lz4",
     "peer": "laconic.encoders.peer:Peer",
     "raw": "laconic.encoders.plain:Raw",

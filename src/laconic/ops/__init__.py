@@ -6,6 +6,7 @@ Faster bodies live in `laconic.backends` and reach these operators by registrati
 from __future__ import annotations
 
 from importlib import import_module
+from importlib.util import find_spec
 
 import torch
 
@@ -16,8 +17,8 @@ BACKENDS = ("native", "triton")
 
 
 def load_bodies(operator: str) -> None:
-    """Lets each backend that works here register its bodies for `ops/<operator>.py`."""
+    """Lets each backend that works here register the bodies it has for `ops/<operator>.py`."""
     for backend in BACKENDS:
-        package = import_module(f"laconic.backends.{backend}")
-        if package.available():
-            import_module(f"laconic.backends.{backend}.{operator}")
+        package, bodies = import_module(f"laconic.backends.{backend}"), f"laconic.backends.{backend}.{operator}"
+        if package.available() and find_spec(bodies):
+            import_module(bodies)
