@@ -184,6 +184,6 @@ def test_the_text_of_a_peer_does_not_come_back():
 
 
 def test_small_leading_dimensions_stand_alone():
-    assert folded((5, 3, 2, 8, 8), 1, 4) == (5, 6, 8, 8)
+    assert folded((5, 3, 2, 8, 8), 1, 4) == (15, 2, 8, 8)
     assert folded((2, 2), 1, 4) == (2, 2)
     assert folded((), 2, 3) == (1, 1)

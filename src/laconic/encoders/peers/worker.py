@@ -26,7 +26,7 @@ class Worker:
     """Does what it is asked, one request at a time. Holds what is to be timed."""
 
     def __init__(self) -> None:
-        self.job: Job | None = None
+        self.jobs: dict[str, Job] = {}
 
     def compress(self, header: dict[str, Any], buffers: list[bytes]) -> Reply:
         x = np.frombuffer(buffers[0], header["dtype"]).reshape(header["shape"])
@@ -39,14 +39,19 @@ class Worker:
     def hold(self, header: dict[str, Any], buffers: list[bytes]) -> Reply:
         specs = zip(buffers, header["dtypes"], header["shapes"], strict=True)
         arrays = [np.frombuffer(data, dtype).reshape(shape) for data, dtype, shape in specs]
-        self.job = Job(header["peer"], [Settings(**one) for one in header["settings"]], arrays)
-        self.job.compress()
-        self.job.decompress()
+        job = Job(header["peer"], [Settings(**one) for one in header["settings"]], arrays)
+        job.compress()
+        job.decompress()
+        self.jobs[header["key"]] = job
+        return {}, []
+
+    def forget(self, header: dict[str, Any], buffers: list[bytes]) -> Reply:
+        self.jobs.clear()
         return {}, []
 
     def time(self, header: dict[str, Any], buffers: list[bytes]) -> Reply:
         """Seconds for so many runs, by this process's clock: the pipe between is not measured."""
-        run = getattr(self.job, header["what"])
+        run = getattr(self.jobs[header["key"]], header["what"])
         start = perf_counter()
         for _ in range(header["loops"]):
             run()
