@@ -4,12 +4,17 @@
 // checked types, sizes and devices. What is checked here again is the last line, not the first. Every
 // call releases the GIL.
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
 #include <cstdint>
+#include <cstdlib>
+#include <new>
+#include <tuple>
 #include <vector>
 
 #include "block.h"
+#include "codes.h"
 #include "isa.h"
 
 namespace nb = nanobind;
@@ -41,6 +46,84 @@ bool block_decode(std::uintptr_t src_ptr, int src_dtype, std::uintptr_t basis_pt
     return decode_blocks(pointer<const void>(src_ptr), static_cast<Dtype>(src_dtype), codec, image, threads);
 }
 
+// The geometry of codes: elements in all, the last dimensions from the slowest to the fastest, the number of
+// predicted ones, the bytes of a code, and whether packed ones are zigzagged.
+using CodeShape = std::tuple<std::int64_t, std::int64_t, std::int64_t, std::int64_t, int, int, bool>;
+
+// The floats: where, their type, and the steps and bounds of scopes of so many elements.
+using Floats = std::tuple<std::uintptr_t, int, std::uintptr_t, std::uintptr_t, std::int64_t, std::int32_t>;
+
+CodeJob job_of(const CodeShape& shape) {
+    CodeJob job;
+    std::tie(job.count, job.depth, job.height, job.width, job.dims, job.code_bytes, job.zigzag) = shape;
+    return job;
+}
+
+std::uintptr_t set_floats(CodeJob& job, const Floats& floats) {
+    const auto& [address, dtype, steps, bounds, scope, top] = floats;
+    job.dtype = static_cast<Dtype>(dtype);
+    job.steps = pointer<const void>(steps);
+    job.bounds = pointer<const void>(bounds);
+    job.scope = scope;
+    job.top_code = top;
+    return address;
+}
+
+// (length of the stream, places of exceptions as int64 in bytes)
+nb::tuple encode_codes(CodeJob job, bool packed, std::uintptr_t out, int threads) {
+    Places places;
+    std::int64_t length = 0;
+    {
+        nb::gil_scoped_release release;
+        if (!packed) job.codes_out = pointer<void>(out);
+        length = encode_stream(job, packed, packed ? pointer<std::uint8_t>(out) : nullptr, threads, places);
+    }
+    const nb::bytes found(places.data == nullptr ? "" : reinterpret_cast<const char*>(places.data),
+                          places.count * sizeof(std::int64_t));
+    std::free(places.data);
+    if (places.failed) throw std::bad_alloc();
+    return nb::make_tuple(length, found);
+}
+
+nb::tuple code_encode(std::uintptr_t codes, const CodeShape& shape, bool packed, std::uintptr_t out, int threads) {
+    CodeJob job = job_of(shape);
+    job.codes_in = pointer<const void>(codes);
+    return encode_codes(job, packed, out, threads);
+}
+
+nb::tuple float_encode(const Floats& floats, const CodeShape& shape, bool packed, std::uintptr_t out, int threads) {
+    CodeJob job = job_of(shape);
+    job.floats_in = pointer<const void>(set_floats(job, floats));
+    return encode_codes(job, packed, out, threads);
+}
+
+// `stream` of `size` bytes; codes as they are where `size` is negative.
+bool decode_codes(CodeJob job, std::uintptr_t stream, std::int64_t size, int threads) {
+    nb::gil_scoped_release release;
+    if (size < 0) job.codes_in = pointer<const void>(stream);
+    return decode_stream(job, size < 0 ? nullptr : pointer<const std::uint8_t>(stream), size, threads);
+}
+
+bool code_decode(std::uintptr_t stream, std::int64_t size, const CodeShape& shape, std::uintptr_t codes, int threads) {
+    CodeJob job = job_of(shape);
+    job.codes_out = pointer<void>(codes);
+    return decode_codes(job, stream, size, threads);
+}
+
+bool float_decode(std::uintptr_t stream, std::int64_t size, const CodeShape& shape, const Floats& floats, int threads) {
+    CodeJob job = job_of(shape);
+    job.floats_out = pointer<void>(set_floats(job, floats));
+    return decode_codes(job, stream, size, threads);
+}
+
+std::vector<double> float_extents(std::uintptr_t values, int dtype, std::int64_t scopes, std::int64_t scope,
+                                  bool squares, int threads) {
+    std::vector<double> found(4 * scopes);
+    nb::gil_scoped_release release;
+    extents(pointer<const void>(values), static_cast<Dtype>(dtype), scopes, scope, squares, threads, found.data());
+    return found;
+}
+
 }  // namespace
 
 NB_MODULE(_core, m) {
@@ -56,4 +139,15 @@ NB_MODULE(_core, m) {
           "triangle"_a, "dst_ptr"_a, "dst_dtype"_a, "shape"_a, "strides"_a, "threads"_a,
           nb::call_guard<nb::gil_scoped_release>(),
           "Contiguous coefficients -> image tensor of any strides. True if a finite value became infinite.");
+
+    m.def("code_encode", &code_encode, "codes_ptr"_a, "shape"_a, "packed"_a, "out_ptr"_a, "threads"_a,
+          "Codes -> residuals, packed or as they are: (length, nothing).");
+    m.def("float_encode", &float_encode, "floats"_a, "shape"_a, "packed"_a, "out_ptr"_a, "threads"_a,
+          "Floats -> codes or residuals, packed or as they are: (length, places of exceptions).");
+    m.def("code_decode", &code_decode, "stream_ptr"_a, "size"_a, "shape"_a, "codes_ptr"_a, "threads"_a,
+          "The way back of code_encode. A negative size: not packed. False for corrupt streams.");
+    m.def("float_decode", &float_decode, "stream_ptr"_a, "size"_a, "shape"_a, "floats"_a, "threads"_a,
+          "The way back of float_encode, but for exceptions.");
+    m.def("float_extents", &float_extents, "values_ptr"_a, "dtype"_a, "scopes"_a, "scope"_a, "squares"_a, "threads"_a,
+          "Of each scope: least and greatest finite value, sum of squares, count.");
 }

@@ -125,6 +125,73 @@ inline Bytes narrow_to_bytes(Words values) {
 #endif
 }
 
+// Signed integers of 8, 16 and 32 bits, one of each lane.
+using Ints = Vec<std::int32_t>;
+
+inline Ints load_widened(const std::int8_t* from) {
+    const Bytes values = load_vector<Bytes>(from);
+#if defined(__AVX512F__)
+    return (Ints)_mm512_cvtepi8_epi32((__m128i)values);
+#elif defined(__AVX2__)
+    return (Ints)_mm256_cvtepi8_epi32(_mm_cvtsi64_si128((long long)values));
+#else
+    return (Ints)(widen(values) << 24) >> 24;
+#endif
+}
+
+inline Ints load_widened(const std::int16_t* from) {
+    const Halves values = load_vector<Halves>(from);
+#if defined(__AVX512F__)
+    return (Ints)_mm512_cvtepi16_epi32((__m256i)values);
+#elif defined(__AVX2__)
+    return (Ints)_mm256_cvtepi16_epi32((__m128i)values);
+#else
+    return (Ints)(widen(values) << 16) >> 16;
+#endif
+}
+
+inline Ints load_widened(const std::int32_t* from) { return load_vector<Ints>(from); }
+
+// Lanes whose value fits, as they do in every chosen width of codes.
+inline void store_narrow(Ints values, std::int8_t* to) { store_vector(to, narrow_to_bytes((Words)values & 0xff)); }
+inline void store_narrow(Ints values, std::int16_t* to) { store_vector(to, narrow_to_halves((Words)values & 0xffff)); }
+inline void store_narrow(Ints values, std::int32_t* to) { store_vector(to, values); }
+
+// Half to even. What no integer is near to becomes the least one.
+inline Ints round_to_ints(Vec<float> values) {
+#if defined(__AVX512F__)
+    return (Ints)_mm512_cvtps_epi32(values);
+#elif defined(__AVX2__)
+    return (Ints)_mm256_cvtps_epi32(values);
+#elif defined(__x86_64__)
+    return (Ints)_mm_cvtps_epi32(values);
+#else
+    Ints rounded;
+    for (int lane = 0; lane < kLanes<float>; ++lane) {
+        const float value = values[lane];
+        rounded[lane] = value < 0x1p31f && value >= -0x1p31f ? static_cast<std::int32_t>(__builtin_rintf(value))
+                                                             : INT32_MIN;
+    }
+    return rounded;
+#endif
+}
+
+// Whether every lane of a comparison's result is true.
+inline bool all_set(Ints mask) {
+#if defined(__AVX512F__)
+    return _mm512_test_epi32_mask((__m512i)mask, (__m512i)mask) == 0xffff;
+#elif defined(__AVX2__)
+    return _mm256_movemask_ps((__m256)mask) == 0xff;
+#elif defined(__x86_64__)
+    return _mm_movemask_ps((__m128)mask) == 0xf;
+#else
+    for (int lane = 0; lane < kLanes<std::int32_t>; ++lane) {
+        if (!mask[lane]) return false;
+    }
+    return true;
+#endif
+}
+
 // std::min would be an inline function shared between the instruction sets.
 template <class T>
 constexpr T smaller(T a, T b) {
