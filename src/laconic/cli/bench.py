@@ -45,7 +45,9 @@ def blocks(
 
 @app.command()
 def rate(
-    data: Annotated[list[str], typer.Argument(help="images, or files: .npy, .npz (or A.npz:NAME), .safetensors, .png.")],
+    data: Annotated[
+        list[str], typer.Argument(help="images, or files: .npy, .npz (or A.npz:NAME), .safetensors, .png.")
+    ],
     bounds: Annotated[str, typer.Option(help="Shares of max - min: 1e-1..1e-5 (decades), or a list.")] = "1e-1..1e-5",
     codecs: Annotated[list[str] | None, typer.Option(help="One more chain; may be repeated.")] = None,
     out: Annotated[Path | None, typer.Option(help="Write the JSON here.")] = None,

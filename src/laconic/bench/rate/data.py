@@ -80,9 +80,7 @@ def images() -> DataSet:
         raise MissingExtra("scikit-image", "demo", f"The data set '{IMAGES}'") from error
     generator = torch.Generator().manual_seed(SEED)
     crops = [
-        crop
-        for name in PICTURES
-        for crop in _crops(torch.from_numpy(getattr(data, name)()).movedim(-1, 0), generator)
+        crop for name in PICTURES for crop in _crops(torch.from_numpy(getattr(data, name)()).movedim(-1, 0), generator)
     ]
     noise = torch.randn((len(crops), *crops[0].shape), generator=generator) * NOISE
     return DataSet(IMAGES, tuple((torch.stack(crops) + noise).unbind()), pixels=True)

@@ -13,6 +13,7 @@ from laconic.bench.rate.data import IMAGES, SEED, DataSet
 from laconic.bench.rate.plan import Plan, at_bound
 from laconic.bench.rate.study import RateStudy, Refusal, Row
 from laconic.bench.rate.trials import Trial, ours
+from laconic.bench.study import Verdict
 from laconic.encoders.peers.child import PeerError
 
 CPU = torch.device("cpu")
@@ -40,14 +41,12 @@ def measure(plan: Plan, begin: Begin) -> RateStudy:
                 rows += cell.measured(entries)
                 refused += cell.refused
         verdicts = [*floors.verdicts(rows), *_special(plan, begin)]
-        return RateStudy(
-            plan.command, SEED, machine.describe(), versions, tuple(verdicts), tuple(rows), tuple(refused)
-        )
+        return RateStudy(plan.command, SEED, machine.describe(), versions, tuple(verdicts), tuple(rows), tuple(refused))
     finally:
         torch.set_num_threads(usual)
 
 
-def _special(plan: Plan, begin: Begin) -> Iterator[floors.Verdict]:
+def _special(plan: Plan, begin: Begin) -> Iterator[Verdict]:
     """Floors that need data of their own, made from the built-in images."""
     for data in plan.data:
         if data.name == IMAGES:

@@ -161,4 +161,5 @@ def _seconds(key: str, what: str, loops: int) -> float:
 
 def forget() -> None:
     """Gives back the memory of what was timed in the child."""
-    CHILD.call({"do": "forget"})
+    if CHILD.running:
+        CHILD.call({"do": "forget"})

@@ -12,6 +12,11 @@ from laconic.bench.rate.front import front
 from laconic.bench.rate.study import RateStudy, Row
 from laconic.bench.tables import plain_number, plain_table, verdict_table
 
+NOTE = """Speeds in GB/s of the uncompressed tensor
+* on the Pareto front of ratio and both speeds
+! the bound is broken
+"""
+
 
 def tables(study: RateStudy) -> Iterator[Table]:
     caption = f"{machine.summary(study.machine)}\n{study.command}"
@@ -27,16 +32,15 @@ def _cell_table(study: RateStudy, data: str, bound: float, caption: str) -> Tabl
     columns = {count: study.cell(data, bound, count) for count in study.threads}
     rows = columns[study.threads[0]]
     shape = " x ".join(map(str, rows[0].shape))
-    note = "* on the Pareto front of ratio and both speeds\n! the bound is broken\n"
-    table = plain_table(f"{data} ({shape}) at rel={bound:g}", note + caption)
-    for column in ("", "codec"):
-        table.add_column(column)
-    for column in ("ratio", "PSNR", "SSIM", "error / bound"):
+    table = plain_table(f"{data} ({shape}) at rel={bound:g}", NOTE + caption)
+    table.add_column("")
+    table.add_column("codec", no_wrap=True)
+    for column in ("ratio", "PSNR", "SSIM", "error\n/ bound"):
         table.add_column(column, justify="right")
     ahead = {count: {row.name for row in front(found)} for count, found in columns.items()}
     for count in study.threads:
         for what in ("encode", "decode"):
-            table.add_column(f"{what} GB/s, {count} thread{'s' * (count > 1)}", justify="right")
+            table.add_column(f"{what}\n{count} thread{'s' * (count > 1)}", justify="right")
     for row in sorted(rows, key=lambda row: -row.ratio):
         speeds = []
         for count, found in columns.items():

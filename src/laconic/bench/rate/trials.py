@@ -13,6 +13,7 @@ from laconic.bench.measure import Contender, Timing, WrongResult
 from laconic.bench.rate.data import DataSet
 from laconic.bench.rate.study import OURS, Row
 from laconic.encoders.peer import worst_error
+from laconic.stage import TensorSpec
 
 INTO_ROOM = "the calls, one for each tensor, into given tensors"
 
@@ -104,7 +105,7 @@ def ours(name: str, codec: str, data: DataSet, bound: float, threads: Sequence[i
 def encode_and_decode(name: str, text: str, tensors: Sequence[Tensor]) -> tuple[Contender, Contender]:
     """Both directions over all tensors, with memory that is there already."""
     codec, spec = chain.codec(text), DataSet(name, tuple(tensors)).spec
-    rooms = [codec.empty(chain.TensorSpec.of(x)) for x in tensors]
+    rooms = [codec.empty(TensorSpec.of(x)) for x in tensors]
     encs = [codec.encode(x, out=room) for x, room in zip(tensors, rooms, strict=True)]
     outs = [torch.empty_like(x) for x in tensors]
     expected = [chain.decode(codec.encode(x)) for x in tensors]

@@ -51,6 +51,10 @@ class Child:
             raise PeerError(answer["error"])
         return answer, found
 
+    @property
+    def running(self) -> bool:
+        return self._process is not None
+
     def stop(self) -> None:
         process, self._process = self._process, None
         if process is not None and self._owner == os.getpid():
