@@ -20,7 +20,7 @@ public:
           above_(static_cast<U*>(scratch.lines[1])),
           plane_(static_cast<U*>(scratch.plane)),
           chunk_(static_cast<U*>(scratch.chunk)),
-          planes_(scratch.packed),
+          spare_(static_cast<U*>(scratch.spare)),
           sizes_(sizes),
           start_(out),
           out_(out),
@@ -77,7 +77,7 @@ private:
             U* to;
             if (at < begin_) {  // its differences matter, for the plane, but not what is left of them
                 count = smaller<std::int64_t>(count, kChunkCodes);
-                to = reinterpret_cast<U*>(planes_);
+                to = spare_;
             } else if (sizes_ == nullptr) {
                 to = static_cast<U*>(job_.codes_out) + at;
             } else {
@@ -101,7 +101,7 @@ private:
 
     void flush() {
         __builtin_memset(chunk_ + filled_, 0, kBlockCodes * sizeof(U));
-        const std::int64_t size = pack_chunk(chunk_, static_cast<int>(filled_), planes_, out_);
+        const std::int64_t size = pack_chunk(chunk_, static_cast<int>(filled_), out_);
         *sizes_++ = static_cast<std::uint32_t>(size);
         out_ += size;
         filled_ = 0;
@@ -109,8 +109,7 @@ private:
 
     const CodeJob& job_;
     const Lines lines_;
-    U *line_, *above_, *plane_, *chunk_;
-    std::uint8_t* planes_;
+    U *line_, *above_, *plane_, *chunk_, *spare_;
     std::uint32_t* sizes_;
     std::uint8_t *start_, *out_;
     Places& exceptions_;

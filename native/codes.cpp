@@ -55,7 +55,7 @@ Scratch scratch_for(const CodeJob& job) {
     scratch.lines[1] = at + line + kSlack;
     scratch.plane = at + 2 * line + kSlack;
     scratch.chunk = at + 2 * line + plane;
-    scratch.packed = at + 2 * line + plane + chunk;
+    scratch.spare = at + 2 * line + plane + chunk;
     return scratch;
 }
 
@@ -209,54 +209,6 @@ bool decode_stream(CodeJob job, const std::uint8_t* stream, std::int64_t size, i
         return false;
     }
     return decode_all(job, threads);
-}
-
-namespace {
-
-struct Measuring {
-    const std::uint8_t* values;
-    Dtype dtype;
-    std::int64_t scope, pieces, bytes;  // pieces of a scope; bytes of an element
-    std::vector<Extent> found;          // of each piece of each scope
-    std::vector<double> squares;        // of each 4096 of each piece
-    static constexpr std::int64_t kPiece = 64 * 1024, kSums = kPiece / 4096;
-};
-
-void measure_range(void* context, std::int64_t begin, std::int64_t end) {
-    auto& m = *static_cast<Measuring*>(context);
-    for (std::int64_t i = begin; i < end; ++i) {
-        const std::int64_t from = i % m.pieces * Measuring::kPiece;
-        const void* values = m.values + (i / m.pieces * m.scope + from) * m.bytes;
-        double* squares = m.squares.empty() ? nullptr : m.squares.data() + i * Measuring::kSums;
-        m.found[i] = LACONIC_CHOOSE_KERNEL(extent_of)(values, m.dtype, std::min(Measuring::kPiece, m.scope - from), squares);
-    }
-}
-
-}  // namespace
-
-void extents(const void* values, Dtype dtype, std::int64_t scopes, std::int64_t scope, bool squares, int threads,
-             double* out) {
-    const std::int64_t bytes = dtype == Dtype::float64 ? 8 : dtype == Dtype::float32 ? 4 : 2;
-    Measuring m{static_cast<const std::uint8_t*>(values), dtype, scope, (scope + Measuring::kPiece - 1) / Measuring::kPiece,
-                bytes, {}, {}};
-    const std::int64_t tasks = scopes * m.pieces;
-    m.found.resize(tasks);
-    if (squares) m.squares.assign(tasks * Measuring::kSums, 0.0);
-    if (scopes * scope < kCodesWorthThreads) threads = 1;
-    parallel_for(tasks, std::max<std::int64_t>(1, tasks / (threads * 8)), threads, measure_range, &m);
-    for (std::int64_t s = 0; s < scopes; ++s, out += 4) {
-        out[0] = m.found[s * m.pieces].low;
-        out[1] = m.found[s * m.pieces].high;
-        out[2] = out[3] = 0;
-        for (std::int64_t p = 0; p < m.pieces; ++p) {
-            const Extent& found = m.found[s * m.pieces + p];
-            out[0] = std::min(out[0], found.low);
-            out[1] = std::max(out[1], found.high);
-            out[3] += static_cast<double>(found.count);
-        }
-        if (!squares) continue;
-        for (std::int64_t i = 0; i < m.pieces * Measuring::kSums; ++i) out[2] += m.squares[s * m.pieces * Measuring::kSums + i];
-    }
 }
 
 }  // namespace laconic

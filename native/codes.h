@@ -57,12 +57,12 @@ struct CodeJob {
     const std::int64_t* offsets = nullptr;
 };
 
-// Scratch of one range: lines of codes, a plane of differences, a chunk and its planes.
+// Scratch of one range: lines of codes, a plane of differences, a chunk, and as much to throw away.
 struct Scratch {
     void* lines[2];
     void* plane;
     void* chunk;
-    std::uint8_t* packed;
+    void* spare;
 };
 
 // The flat range [begin, end) of elements; `begin` is where a chunk begins. `sizes` gets the length of each chunk.
@@ -75,17 +75,8 @@ LACONIC_DECLARE_KERNEL(std::int64_t encode_codes(const CodeJob& job, std::int64_
 LACONIC_DECLARE_KERNEL(bool decode_codes(const CodeJob& job, std::int64_t begin, std::int64_t end,
                                          const Scratch& scratch))
 
-// Finite values' least and greatest, and with `squares` the sums of squares of each 4096, and their count.
-struct Extent {
-    double low, high;
-    std::int64_t count;
-};
-LACONIC_DECLARE_KERNEL(Extent extent_of(const void* values, Dtype dtype, std::int64_t count, double* squares))
-
 // What Python calls. `encode_stream` gives the length of the stream (0 for codes), `decode_stream` whether it was sound.
 std::int64_t encode_stream(CodeJob job, bool packed, std::uint8_t* stream, int threads, Places& exceptions);
 bool decode_stream(CodeJob job, const std::uint8_t* stream, std::int64_t size, int threads);
-void extents(const void* values, Dtype dtype, std::int64_t scopes, std::int64_t scope, bool squares, int threads,
-             double* out);
 
 }  // namespace laconic

@@ -15,6 +15,7 @@
 
 #include "block.h"
 #include "codes.h"
+#include "grid.h"
 #include "isa.h"
 
 namespace nb = nanobind;
@@ -116,12 +117,10 @@ bool float_decode(std::uintptr_t stream, std::int64_t size, const CodeShape& sha
     return decode_codes(job, stream, size, threads);
 }
 
-std::vector<double> float_extents(std::uintptr_t values, int dtype, std::int64_t scopes, std::int64_t scope,
-                                  bool squares, int threads) {
-    std::vector<double> found(4 * scopes);
-    nb::gil_scoped_release release;
-    extents(pointer<const void>(values), static_cast<Dtype>(dtype), scopes, scope, squares, threads, found.data());
-    return found;
+int grid(std::uintptr_t values, int dtype, std::int64_t scopes, std::int64_t scope, int kind, double value,
+         std::uintptr_t steps, std::uintptr_t bounds, int threads) {
+    return bound_grid(pointer<const void>(values), static_cast<Dtype>(dtype), scopes, scope,
+                      static_cast<BoundKind>(kind), value, pointer<void>(steps), pointer<void>(bounds), threads);
 }
 
 }  // namespace
@@ -148,6 +147,7 @@ NB_MODULE(_core, m) {
           "The way back of code_encode. A negative size: not packed. False for corrupt streams.");
     m.def("float_decode", &float_decode, "stream_ptr"_a, "size"_a, "shape"_a, "floats"_a, "threads"_a,
           "The way back of float_encode, but for exceptions.");
-    m.def("float_extents", &float_extents, "values_ptr"_a, "dtype"_a, "scopes"_a, "scope"_a, "squares"_a, "threads"_a,
-          "Of each scope: least and greatest finite value, sum of squares, count.");
+    m.def("bound_grid", &grid, "values_ptr"_a, "dtype"_a, "scopes"_a, "scope"_a, "kind"_a, "value"_a, "steps_ptr"_a,
+          "bounds_ptr"_a, "threads"_a, nb::call_guard<nb::gil_scoped_release>(),
+          "Fills the step and the bound of each scope; gives the width of codes.");
 }

@@ -9,29 +9,37 @@
 
 namespace laconic::LACONIC_ISA_NAMESPACE {
 
-// The eight planes of 32 bytes.
-inline void planes_of_bytes(const std::uint8_t* bytes, std::uint32_t* planes) {
+// The lowest `count` planes of 32 bytes, 4 bytes each: 4 of them or 8.
+template <int count>
+inline void planes_of_bytes(const std::uint8_t* bytes, std::uint8_t* planes) {
+    std::uint32_t words[count];
 #if defined(__AVX2__)
     __m256i v = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(bytes));
-    for (int bit = 7; bit >= 0; --bit) {
-        planes[bit] = static_cast<std::uint32_t>(_mm256_movemask_epi8(v));
+    if constexpr (count == 4) v = _mm256_slli_epi16(v, 4);
+    for (int bit = count - 1; bit >= 0; --bit) {
+        words[bit] = static_cast<std::uint32_t>(_mm256_movemask_epi8(v));
         v = _mm256_add_epi8(v, v);
     }
 #elif defined(__x86_64__)
     __m128i low = _mm_loadu_si128(reinterpret_cast<const __m128i*>(bytes));
     __m128i high = _mm_loadu_si128(reinterpret_cast<const __m128i*>(bytes + 16));
-    for (int bit = 7; bit >= 0; --bit) {
-        planes[bit] = static_cast<std::uint32_t>(_mm_movemask_epi8(low)) |
-                      static_cast<std::uint32_t>(_mm_movemask_epi8(high)) << 16;
+    if constexpr (count == 4) {
+        low = _mm_slli_epi16(low, 4);
+        high = _mm_slli_epi16(high, 4);
+    }
+    for (int bit = count - 1; bit >= 0; --bit) {
+        words[bit] = static_cast<std::uint32_t>(_mm_movemask_epi8(low)) |
+                     static_cast<std::uint32_t>(_mm_movemask_epi8(high)) << 16;
         low = _mm_add_epi8(low, low);
         high = _mm_add_epi8(high, high);
     }
 #else
-    for (int bit = 0; bit < 8; ++bit) planes[bit] = 0;
-    for (int i = 0; i < 32; ++i) {
-        for (int bit = 0; bit < 8; ++bit) planes[bit] |= static_cast<std::uint32_t>(bytes[i] >> bit & 1) << i;
+    for (int bit = 0; bit < count; ++bit) {
+        words[bit] = 0;
+        for (int i = 0; i < 32; ++i) words[bit] |= static_cast<std::uint32_t>(bytes[i] >> bit & 1) << i;
     }
 #endif
+    __builtin_memcpy(planes, words, sizeof words);
 }
 
 // The way back, from `count` planes at any address.
@@ -70,29 +78,38 @@ inline void bytes_of_planes(const std::uint8_t* planes, int count, std::uint8_t*
 #endif
 }
 
+// All of 32 bytes, or'ed.
+inline std::uint32_t or_of_bytes(const std::uint8_t* bytes) {
+    std::uint64_t words[4];
+    __builtin_memcpy(words, bytes, 32);
+    std::uint64_t all = (words[0] | words[1]) | (words[2] | words[3]);
+    all |= all >> 32;
+    all |= all >> 16;
+    return static_cast<std::uint32_t>((all | all >> 8) & 0xff);
+}
+
 inline int bits_of(std::uint32_t value) { return value == 0 ? 0 : 32 - __builtin_clz(value); }
 
-// All of the planes that 32 codes could have, at `planes`; gives how many they do have.
+// The bits that the largest of 32 codes needs.
 template <class U>
-inline int planes_of(const U* codes, std::uint8_t* planes) {
-    std::uint32_t words[8];
+inline int width_of(const U* codes) {
+    if constexpr (sizeof(U) == 1) return bits_of(or_of_bytes(codes));
+    U all = 0;
+    for (int i = 0; i < kBlockCodes; ++i) all |= codes[i];
+    return bits_of(all);
+}
+
+// The planes of 32 codes of such a width, and some after them that the next block's overwrite.
+template <class U>
+inline void write_planes(const U* codes, int width, std::uint8_t* planes) {
     if constexpr (sizeof(U) == 1) {
-        planes_of_bytes(codes, words);
-        __builtin_memcpy(planes, words, 32);
-        std::uint32_t filled = 0;
-        for (int bit = 0; bit < 8; ++bit) filled |= (words[bit] != 0 ? 1u : 0u) << bit;
-        return bits_of(filled);
+        width <= 4 ? planes_of_bytes<4>(codes, planes) : planes_of_bytes<8>(codes, planes);
     } else {
-        U all = 0;
-        for (int i = 0; i < kBlockCodes; ++i) all |= codes[i];
-        const int width = bits_of(all);
         std::uint8_t bytes[kBlockCodes];
         for (int low = 0; low < width; low += 8) {
             for (int i = 0; i < kBlockCodes; ++i) bytes[i] = static_cast<std::uint8_t>(codes[i] >> low);
-            planes_of_bytes(bytes, words);
-            __builtin_memcpy(planes + 4 * low, words, 32);
+            planes_of_bytes<8>(bytes, planes + 4 * low);
         }
-        return width;
     }
 }
 
@@ -110,30 +127,37 @@ inline void codes_of_planes(const std::uint8_t* planes, int width, U* codes) {
     }
 }
 
-// `codes` go on to a whole block with zeros. `planes` is scratch. Gives the chunk's length.
+// `codes` go on to a whole block with zeros. Gives the chunk's length.
 template <class U>
-std::int64_t pack_chunk(const U* codes, int count, std::uint8_t* planes, std::uint8_t* out) {
+std::int64_t pack_chunk(const U* codes, int count, std::uint8_t* out) {
+    constexpr int most = kChunkCodes / kBlockCodes;
     const int blocks = (count + kBlockCodes - 1) / kBlockCodes, flag_bytes = (blocks + 7) / 8;
-    std::uint8_t* widths = out + flag_bytes;
-    __builtin_memset(out, 0, flag_bytes);
-    int filled = 0, at = 0;
+    std::uint8_t widths[most + 8], filled[most + 8];  // of all blocks; which are not all zero
+    int kept = 0;
+    __builtin_memset(widths + blocks, 0, 8);
     for (int block = 0; block < blocks; ++block) {
-        const int width = planes_of(codes + block * kBlockCodes, planes + at);
-        at += 4 * width;
-        out[block / 8] |= static_cast<std::uint8_t>((width != 0) << block % 8);
-        if (width == 0) continue;
-        if constexpr (sizeof(U) == 4) {
-            widths[filled] = static_cast<std::uint8_t>(width - 1);
-        } else if (filled % 2 == 0) {
-            widths[filled / 2] = static_cast<std::uint8_t>(width - 1);
-        } else {
-            widths[filled / 2] |= static_cast<std::uint8_t>((width - 1) << 4);
-        }
-        ++filled;
+        widths[block] = static_cast<std::uint8_t>(width_of(codes + block * kBlockCodes));
+        filled[kept] = static_cast<std::uint8_t>(block);
+        kept += widths[block] != 0;
     }
-    const int header = flag_bytes + (sizeof(U) == 4 ? filled : (filled + 1) / 2);
-    __builtin_memcpy(out + header, planes, at);
-    return header + at;
+    for (int i = 0; i < flag_bytes; ++i) {
+        std::uint8_t flags = 0;
+        for (int bit = 0; bit < 8; ++bit) flags |= static_cast<std::uint8_t>((widths[8 * i + bit] != 0) << bit);
+        out[i] = flags;
+    }
+    std::uint8_t* at = out + flag_bytes;
+    constexpr int per_byte = sizeof(U) == 4 ? 1 : 2;
+    for (int i = 0; i < kept; i += per_byte) {
+        int pair = widths[filled[i]] - 1;
+        if (per_byte == 2 && i + 1 < kept) pair |= (widths[filled[i + 1]] - 1) << 4;
+        *at++ = static_cast<std::uint8_t>(pair);
+    }
+    for (int i = 0; i < kept; ++i) {
+        const int width = widths[filled[i]];
+        write_planes(codes + filled[i] * kBlockCodes, width, at);
+        at += 4 * width;
+    }
+    return at - out;
 }
 
 // False unless the bytes are just what such a chunk has. Nothing is read beyond `size`.

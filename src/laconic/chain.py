@@ -6,7 +6,7 @@ decode:  main --stage n--> .. --stage 0--> x'       walks the specs of every bou
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,7 +16,8 @@ from torch import Tensor
 from laconic import grammar, registry
 from laconic.encoded import Encoded, Link, boundary_specs, has_fixed_size, promised_parts, promises
 from laconic.errors import CorruptData, SpecError
-from laconic.stage import Context, Kind, Parts, PartsSpec, Stage, TensorSpec, room_for
+from laconic.fusion import steps
+from laconic.stage import Context, Kind, Parts, PartSpec, PartsSpec, Stage, TensorSpec
 
 
 @dataclass(frozen=True)
@@ -50,11 +51,15 @@ class Codec:
 
     def empty(self, spec: TensorSpec, device: torch.device | str | None = None) -> Encoded:
         """Room for what `encode` gives for such a tensor, to be reused as its `out=`. Where the data decide how
-        much that is, for as much as it can be."""
+        much that is: for the main part, as large as it can be."""
         specs = boundary_specs(self.links, spec)
-        promised = {name: part.tensor for name, part in promised_parts(self.links, specs).items()}
+        promised = {name: part.tensor for name, part in self._room(spec).items()}
         parts = {name: torch.empty(s.shape, dtype=s.dtype, device=device) for name, s in promised.items()}
         return Encoded(self.links, specs, parts)
+
+    def _room(self, spec: TensorSpec) -> Mapping[str, PartSpec]:
+        promised = promised_parts(self.links, boundary_specs(self.links, spec))
+        return promised if has_fixed_size(self.links, spec) else {"main": promised["main"]}
 
     def encode(self, x: Tensor, out: Encoded | None = None) -> Encoded:
         """Compresses a tensor; into `out`, from `empty`, without allocating what is stored.
@@ -65,35 +70,34 @@ class Codec:
         """
         check_tensor(x)
         spec = TensorSpec.of(x)
-        self.out_spec(spec)
+        fixed = has_fixed_size(self.links, spec)
         if out is not None:
             self._check_out(out, spec, x)
-        if has_fixed_size(self.links, spec):
-            enc = self._run(x, out)
-        elif is_constant(x):
+        if not fixed and is_constant(x):
             return _as_plain("constant", x, out)
-        else:
-            enc = self._run(x, out)
-            if sum(part.nbytes for part in enc.parts.values()) > spec.nbytes:
-                return _as_plain("raw", x, out)
-        if out is not None:
-            torch.autograd.graph.increment_version(out.parts.values())
-        return enc
+        enc = self._run(x, out)
+        if not fixed and sum(part.nbytes for part in enc.parts.values()) > spec.nbytes:
+            return _as_plain("raw", x, out)
+        if out is None:
+            return enc
+        for name, part in enc.parts.items() if fixed else ():
+            if part is not out.parts[name]:  # a stage before the last gave it in memory of its own
+                out.parts[name].copy_(part)
+        torch.autograd.graph.increment_version(out.parts.values())
+        return out if fixed else enc
 
     def _run(self, x: Tensor, out: Encoded | None) -> Encoded:
-        context, last = Context(x), len(self.stages) - 1
-        specs = [TensorSpec.of(x)]
+        context, specs = Context(x), [TensorSpec.of(x)]
         side: dict[str, Tensor] = {}
-        for i, stage in enumerate(self.stages):
-            room = Parts(out.parts["main"], _side(out, i)) if out is not None and i == last else None
-            parts = stage.encode(x, context, room)
+        for step in steps(self.links, boundary_specs(self.links, specs[0])):
+            last = step.first + len(step.links) - 1
+            at_end = last == len(self.stages) - 1
+            room = Parts(out.parts["main"], _side(out, last)) if out is not None and at_end else None
+            for i, parts in enumerate(step.encode(x, context, room), step.first):
+                specs.append(TensorSpec.of(parts.main))
+                side |= {f"{i}.{name}": part for name, part in parts.side.items()}
             x = parts.main
-            specs.append(TensorSpec.of(x))
-            side |= {f"{i}.{name}": part for name, part in parts.side.items()}
-        if out is None:
-            return Encoded(self.links, tuple(specs), {"main": x, **side})
-        kept = {"main": x} | {name: _keep(part, out.parts[name]) for name, part in side.items()}
-        return out if all(kept[name] is out.parts[name] for name in kept) else Encoded(self.links, tuple(specs), kept)
+        return Encoded(self.links, tuple(specs), {"main": x, **side})
 
     def roundtrip(self, x: Tensor) -> Tensor:
         """What a receiver would see of x. Differentiable: quantisers pass gradients straight through."""
@@ -114,9 +118,10 @@ class Codec:
                 f"out= is {out!r}; expected room for '{self}' of {spec} on {x.device}. "
                 "Make it with codec.empty(TensorSpec.of(x), x.device)"
             )
-        check_parts(out)
-        for part in out.parts.values():
-            check_writable(part, x)
+        promised = self._room(spec)
+        for name in promised:
+            check_part(name, promised[name], out.parts.get(name))
+            check_writable(out.parts[name], x)
 
 
 def codec(spec: str | Codec) -> Codec:
@@ -148,9 +153,10 @@ def decode(enc: Encoded, out: Tensor | None = None) -> Tensor:
         for part in enc.parts.values():
             check_writable(out, part)
     x = enc.parts["main"]
-    for i, (stage, version) in reversed(list(enumerate(enc.chain))):
-        parts = Parts(x, _side(enc, i))
-        x = stage.decode(parts, enc.specs[i], version, out if i == 0 else None)
+    for step in reversed(steps(enc.chain, enc.specs)):
+        end = step.first + len(step.links)
+        sides = [_side(enc, i) for i in range(step.first, end)]
+        x = step.decode(x, sides, enc.specs[step.first : end + 1], out if step.first == 0 else None)
     if out is not None:
         torch.autograd.graph.increment_version(out)
     return x
@@ -160,9 +166,8 @@ def is_constant(x: Tensor) -> bool:
     """Whether all elements are the same, bit for bit. Nearly always the first few say no."""
     if x.numel() < 2:
         return False
-    some = x.reshape(-1)[:8] if x.is_contiguous() else x[(0,) * (x.dim() - 1)][:8]
-    first = some[:1]
-    if not bool((some == first).all() | first.isnan()):
+    few = x[(0,) * (x.dim() - 1)][:4].tolist()
+    if any(value != few[0] and value == value for value in few):
         return False
     integers = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}[x.element_size()]
     flat = x.detach().contiguous().view(-1).view(integers)
@@ -175,14 +180,6 @@ def _as_plain(name: str, x: Tensor, out: Encoded | None) -> Encoded:
     room = None if out is None else Parts(out.parts["main"])
     parts = link.stage.encode(x.detach(), Context(x), room)
     return Encoded((link,), (TensorSpec.of(x), TensorSpec.of(parts.main)), {"main": parts.main})
-
-
-def _keep(part: Tensor, room: Tensor) -> Tensor:
-    """A side part in the memory meant for it: a stage before the last gave it in memory of its own."""
-    if part.data_ptr() == room.data_ptr():
-        return part
-    own = room if part.shape == room.shape else room_for(TensorSpec.of(part), part.device, room)
-    return own.copy_(part)
 
 
 def check_tensor(x: Any) -> None:
@@ -218,11 +215,14 @@ def _extent(x: Tensor) -> tuple[int, int]:
 def check_parts(enc: Encoded) -> None:
     """Holds what is there against what the stages promise, before anything is allocated by its word."""
     for name, promised in promised_parts(enc.chain, enc.specs).items():
-        if name not in enc.parts:
-            raise CorruptData(f"part '{name}' is missing: expected {promised.tensor}")
-        found = TensorSpec.of(enc.parts[name])
-        if not promised.allows(found):
-            raise CorruptData(f"part '{name}': expected {promised.tensor}, found {found}")
+        check_part(name, promised, enc.parts.get(name))
+
+
+def check_part(name: str, promised: PartSpec, part: Tensor | None) -> None:
+    if part is None:
+        raise CorruptData(f"part '{name}' is missing: expected {promised.tensor}")
+    if not promised.allows(TensorSpec.of(part)):
+        raise CorruptData(f"part '{name}': expected {promised.tensor}, found {TensorSpec.of(part)}")
 
 
 def _side(enc: Encoded, i: int) -> dict[str, Tensor]:

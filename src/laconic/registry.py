@@ -6,6 +6,7 @@ import difflib
 from functools import cache
 from importlib import import_module
 from importlib.metadata import entry_points
+from typing import Any
 
 from laconic.errors import SpecError
 from laconic.stage import Stage
@@ -26,13 +27,25 @@ BUILT_IN = {
     "zstd": "laconic.encoders.library:Zstd",
 }
 
+FUSIONS = {
+    ("bound", "bitpack"): "laconic.quantisers.packed:BoundBitpack",
+    ("bound", "lorenzo", "bitpack"): "laconic.quantisers.packed:BoundBitpack",
+}
+
+
+@cache
+def find_fusion(stages: tuple[str, ...]) -> Any:
+    """What runs stages of these names at once; None where nothing does."""
+    if stages not in FUSIONS:
+        return None
+    return _attribute(FUSIONS[stages])()
+
 
 @cache
 def find(name: str) -> type[Stage]:
     """The class of the stage called `name`."""
     if name in BUILT_IN:
-        module, _, attribute = BUILT_IN[name].partition(":")
-        cls = getattr(import_module(module), attribute)
+        cls = _attribute(BUILT_IN[name])
     elif name in _plug_ins():
         cls = _load_plug_in(name)
     else:
@@ -45,6 +58,11 @@ def find(name: str) -> type[Stage]:
 def names() -> list[str]:
     """Every stage that `find` knows, in alphabetical order."""
     return sorted({*BUILT_IN, *_plug_ins()})
+
+
+def _attribute(row: str) -> Any:
+    module, _, name = row.partition(":")
+    return getattr(import_module(module), name)
 
 
 def _plug_ins() -> set[str]:

@@ -8,8 +8,9 @@ Each stage sees only the `main` tensor of the one before it, and keeps what else
 from __future__ import annotations
 
 import dataclasses
+import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
 from types import MappingProxyType
@@ -30,31 +31,30 @@ class Kind(IntEnum):
     encoder = 3
 
 
-@dataclass(frozen=True)
-class TensorSpec:
+class _ShapeAndDtype(NamedTuple):
+    shape: tuple[int, ...]
+    dtype: torch.dtype
+
+
+class TensorSpec(_ShapeAndDtype):
     """A tensor's shape and dtype, without its data.
 
     >>> TensorSpec((2, 3), torch.float16)
     float16[2,3]
     """
 
-    shape: tuple[int, ...]
-    dtype: torch.dtype
+    __slots__ = ()  # a tuple: every call makes several, compares them and looks them up
 
-    def __post_init__(self) -> None:
-        if type(self.shape) is not tuple:  # a list or a torch.Size: hashed and compared like any other
-            object.__setattr__(self, "shape", tuple(self.shape))
+    def __new__(cls, shape: Iterable[int], dtype: torch.dtype) -> TensorSpec:
+        return tuple.__new__(cls, (tuple(shape), dtype))
 
     @classmethod
     def of(cls, x: Tensor) -> TensorSpec:
-        return cls(tuple(x.shape), x.dtype)
+        return tuple.__new__(cls, (tuple(x.shape), x.dtype))
 
     @property
     def numel(self) -> int:
-        count = 1
-        for size in self.shape:
-            count *= size
-        return count
+        return math.prod(self.shape)
 
     @property
     def nbytes(self) -> int:

@@ -87,7 +87,7 @@ def _pack_widths(widths: NDArray[np.int64], itemsize: int) -> bytes:
     if itemsize == 4:
         return less.tobytes()
     pairs = np.pad(less, (0, len(less) % 2)).reshape(-1, 2)
-    return (pairs[:, 0] | pairs[:, 1] << 4).tobytes()
+    return bytes(pairs[:, 0] | pairs[:, 1] << 4)
 
 
 def _decode_chunks(stream: NDArray[np.uint8], count: int, itemsize: int) -> Words:
@@ -121,7 +121,7 @@ def _decode_chunk(data: NDArray[np.uint8], count: int, itemsize: int) -> Words:
     planes = np.zeros((blocks, len(bits)), np.uint32)
     planes[bits < widths[:, None]] = np.ascontiguousarray(words).view("<u4")
     codes = (((planes[:, :, None] >> np.arange(BLOCK)) & 1) << bits[:, None]).astype(np.uint32).sum(1, dtype=np.uint32)
-    return codes.reshape(-1)[:count]
+    return np.asarray(codes.reshape(-1)[:count], np.uint32)
 
 
 def _unpack_widths(data: NDArray[np.uint8], count: int, itemsize: int) -> NDArray[np.uint8]:

@@ -10,7 +10,6 @@ A scope is a run of `numel / len(step)` elements that share a step and a bound.
 
 from __future__ import annotations
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -18,9 +17,6 @@ from laconic.errors import CorruptData
 from laconic.ops import LIBRARY, load_bodies
 from laconic.ops.block import compute_dtype
 
-LANES, ROWS = 64, 64
-
-LIBRARY.define("bound_extent(Tensor x, int scopes, bool squares) -> Tensor")
 LIBRARY.define("bound_encode_out(Tensor x, Tensor step, Tensor bound, Tensor(a!) codes) -> Tensor")
 LIBRARY.define("bound_decode_out(Tensor codes, Tensor step, Tensor(a!) out) -> ()")
 
@@ -29,36 +25,6 @@ def top_code(codes: torch.dtype, arithmetic: torch.dtype) -> int:
     """The largest code: what the width holds, and what float32 counts to without gaps."""
     widest = 2**24 if arithmetic == torch.float32 else 2**31 - 1
     return min(int(torch.iinfo(codes).max), widest)
-
-
-def reference_extent(x: Tensor, scopes: int, squares: bool) -> Tensor:
-    """Of each scope's finite values: least, greatest, and with `squares` their sum of squares and count, else 0, 0.
-    Inf and -Inf are least and greatest where there are none.
-
-    Squares are summed in float64, in an order that every body keeps: in pieces of 64 x 64, first down the rows for
-    each of 64 lanes, then over the lanes, then over the pieces.
-    """
-    values = x.detach().reshape(scopes, -1).double()
-    finite = values.isfinite()
-    low = values.masked_fill(~finite, torch.inf).amin(1)
-    high = values.masked_fill(~finite, -torch.inf).amax(1)
-    total = count = torch.zeros_like(low)
-    if squares:
-        count = finite.sum(1).double()
-        numbers = values.masked_fill(~finite, 0.0)
-        total = _ordered_sum(torch.nn.functional.pad(numbers, (0, -numbers.shape[1] % (LANES * ROWS))).square())
-    return torch.stack([low, high, total, count], 1)
-
-
-def _ordered_sum(values: Tensor) -> Tensor:
-    pieces = values.reshape(len(values), -1, ROWS, LANES)
-    lanes = pieces[:, :, 0]
-    for row in range(1, ROWS):
-        lanes = lanes + pieces[:, :, row]
-    sums = lanes[..., 0]
-    for lane in range(1, LANES):
-        sums = sums + lanes[..., lane]
-    return torch.from_numpy(np.add.accumulate(sums.cpu().numpy(), axis=1)[:, -1].copy()).to(values.device)
 
 
 def reference_encode(x: Tensor, step: Tensor, bound: Tensor, codes: Tensor) -> Tensor:
@@ -96,10 +62,6 @@ def put_exceptions(x: Tensor, index: Tensor, values: Tensor) -> None:
         x.index_put_(torch.unravel_index(index.long(), x.shape), values)
 
 
-def _fake_extent(x: Tensor, scopes: int, squares: bool) -> Tensor:
-    return x.new_empty((scopes, 4), dtype=torch.float64)
-
-
 def _fake_encode(x: Tensor, step: Tensor, bound: Tensor, codes: Tensor) -> Tensor:
     count = torch.library.get_ctx().new_dynamic_size()
     return x.new_empty((count,), dtype=torch.int64)
@@ -109,10 +71,8 @@ def _fake_decode(codes: Tensor, step: Tensor, out: Tensor) -> None:
     return None
 
 
-LIBRARY.impl("bound_extent", reference_extent, "CompositeExplicitAutograd")
 LIBRARY.impl("bound_encode_out", reference_encode, "CompositeExplicitAutograd")
 LIBRARY.impl("bound_decode_out", reference_decode, "CompositeExplicitAutograd")
-torch.library.register_fake("laconic::bound_extent", _fake_extent, lib=LIBRARY)
 torch.library.register_fake("laconic::bound_encode_out", _fake_encode, lib=LIBRARY)
 torch.library.register_fake("laconic::bound_decode_out", _fake_decode, lib=LIBRARY)
 

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from laconic.encoders.memory import as_codes, code_dtype
-from laconic.ops import lorenzo as ops
+from laconic.ops import lorenzo as _lorenzo  # noqa: F401  # declares the operators
 from laconic.stage import Context, Kind, Parts, PartSpec, PartsSpec, Stage, TensorSpec, room_for
 
 _SIGNED = {torch.uint8: torch.int8}

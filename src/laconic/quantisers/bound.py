@@ -15,20 +15,29 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import ClassVar, Literal, NamedTuple
 
-import numpy as np
 import torch
 from torch import Tensor
 
 from laconic.errors import SpecError
 from laconic.ops import bound as ops
+from laconic.ops import grid as _grid  # noqa: F401  # declares the operator
 from laconic.ops.block import compute_dtype
-from laconic.quantisers import grid
 from laconic.stage import Context, Kind, Parts, PartSpec, PartsSpec, Stage, TensorSpec, room_for
+
+CODES = {8: torch.int8, 16: torch.int16, 32: torch.int32}
 
 _INNER_DIMS = {"channel": 2, "row": 1}
 _DTYPES = (torch.float32, torch.float64, torch.float16, torch.bfloat16)
+
+
+class Grid(NamedTuple):
+    """What a tensor is quantised on."""
+
+    step: Tensor
+    bound: Tensor
+    width: int
 
 
 @dataclass(frozen=True)
@@ -58,7 +67,7 @@ class Bound(Stage):
         if x.dtype not in _DTYPES:
             raise SpecError(f"{self}: expected floats, got {x}. For lossless, try 'lorenzo|huffman'")
         widths = (8, 16, 32) if self.width == "auto" else (self.width,)
-        main = PartSpec.one_of(x.shape, tuple(grid.WIDTHS[width] for width in widths))
+        main = PartSpec.one_of(x.shape, tuple(CODES[width] for width in widths))
         step = PartSpec(TensorSpec(self.leading_shape(x.shape), compute_dtype(x.dtype)))
         index = PartSpec.up_to(x.numel, _index_dtype(x))
         return PartsSpec(main, {"step": step, "index": index, "values": PartSpec.up_to(x.numel, x.dtype)})
@@ -68,41 +77,27 @@ class Bound(Stage):
 
     def encode(self, x: Tensor, ctx: Context, out: Parts | None = None) -> Parts:
         x = x.detach().contiguous()
-        found = self.grid(x)
-        spec = TensorSpec(tuple(x.shape), self.code_dtype(found))
+        grid = self.grid(x)
+        spec = TensorSpec(tuple(x.shape), CODES[grid.width])
         codes = room_for(spec, x.device, None if out is None else out.main)
-        index = torch.ops.laconic.bound_encode_out.default(x, found.step, found.bound, codes)
-        return Parts(codes, self.side(x, found, index, out))
+        places = torch.ops.laconic.bound_encode_out.default(x, grid.step, grid.bound, codes)
+        return Parts(codes, self.side(x, grid, places))
 
-    def grid(self, x: Tensor) -> grid.Grid:
-        """The step and bound of each scope, for this very tensor."""
+    def grid(self, x: Tensor) -> Grid:
+        """The step and the bound of each scope, and the width of codes, for this very tensor."""
         scopes = math.prod(self.leading_shape(tuple(x.shape)))
         if x.numel() == 0:
             nothing = torch.ones(scopes, dtype=compute_dtype(x.dtype), device=x.device)
-            return grid.Grid(nothing, nothing, 8)
-        extent = torch.ops.laconic.bound_extent.default(x, scopes, self.rms is not None)
-        low, high, squares, count = extent.cpu().numpy().T
-        step, bound, width = grid.choose(self.bound_of(low, high, squares, count), low, high, x.dtype)
-        return grid.Grid(step.to(x.device), bound.to(x.device), width)
+            return Grid(nothing, nothing, 8 if self.width == "auto" else self.width)
+        kind, value = next((i, v) for i, v in enumerate((self.abs, self.rel, self.rms)) if v is not None)
+        step, bound, width = torch.ops.laconic.bound_grid.default(x, scopes, kind, value)
+        return Grid(step, bound, width if self.width == "auto" else self.width)
 
-    def bound_of(self, low: grid.Floats, high: grid.Floats, squares: grid.Floats, count: grid.Floats) -> grid.Floats:
-        """In absolute terms, per scope; 0 where a scope has no range."""
-        if self.abs is not None:
-            return np.full_like(low, self.abs)
-        with np.errstate(all="ignore"):
-            reach = high - low if self.rms is None else np.sqrt(squares / count)
-            return np.asarray((self.rel or self.rms) * np.nan_to_num(np.maximum(reach, 0), nan=0.0))
-
-    def code_dtype(self, found: grid.Grid) -> torch.dtype:
-        return grid.WIDTHS[found.width if self.width == "auto" else self.width]
-
-    def side(self, x: Tensor, found: grid.Grid, index: Tensor, out: Parts | None = None) -> dict[str, Tensor]:
-        """The parts beside the codes; in the memory of `out` when given."""
-        step = found.step.reshape(self.leading_shape(tuple(x.shape)))
-        side = {"step": step, "index": index.to(_index_dtype(TensorSpec.of(x))), "values": x.view(-1)[index]}
-        if out is None:
-            return side
-        return {name: room_for(TensorSpec.of(p), p.device, out.side[name]).copy_(p) for name, p in side.items()}
+    def side(self, x: Tensor, grid: Grid, places: Tensor) -> dict[str, Tensor]:
+        """The parts beside the codes."""
+        step = grid.step.view(self.leading_shape(tuple(x.shape)))
+        values = x.view(-1)[places] if places.numel() else x.new_empty(0)
+        return {"step": step, "index": places.to(_index_dtype(TensorSpec.of(x))), "values": values}
 
     def decode(self, parts: Parts, x: TensorSpec, version: int, out: Tensor | None = None) -> Tensor:
         target = out if out is not None and out.is_contiguous() else room_for(x, parts.main.device)

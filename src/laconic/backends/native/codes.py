@@ -15,6 +15,7 @@ CORE: Any = core()
 if CORE is None:
     raise ImportError("laconic's native part is not there; ask native.available() before importing its bodies")
 
+FLOATS = (torch.float32, torch.float64, torch.float16, torch.bfloat16)
 CODES = (torch.int8, torch.uint8, torch.int16, torch.int32)
 
 Shape = tuple[int, int, int, int, int, int, bool]
