@@ -79,7 +79,7 @@ def test_a_bound_is_broken_and_nobody_says_so(study):
     broken = replace(study, rows=tuple(replace(r, over_bound=1.5) for r in study.rows))
     assert not front(broken.rows)
     text = [cell for table in tables(broken) for column in table.columns for cell in column.cells]
-    assert "1.500!" in text
+    assert "1.50000!" in text
 
 
 def test_a_chain_of_ours_that_breaks_its_bound_is_timed():

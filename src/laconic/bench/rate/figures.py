@@ -40,7 +40,7 @@ def front(data: str, study: RateStudy) -> Figure:
     titles = [f"{what}, rel={bound:g}" for what in DIRECTIONS for bound in bounds]
     shape = " x ".join(map(str, next(row.shape for row in study.rows if row.data == data)))
     size = (max(4.4 * len(bounds), 9), 7.6)
-    figure, axes = canvas.new_figure(f"{data} ({shape}): smaller and faster, on one thread", titles, study, size, 2)
+    figure, axes = canvas.new_figure(f"{data} ({shape}), one thread", titles, study, size, 2)
     panels = [(what, bound) for what in DIRECTIONS for bound in bounds]
     for ax, (what, bound) in zip(axes, panels, strict=True):
         _draw_points(ax, study.cell(data, bound, 1), what)
@@ -86,8 +86,8 @@ def _label(row: Row, what: str) -> labels.Label:
 
 def _front_legend() -> list[Line2D]:
     return [
-        Line2D([], [], color=OURS, marker="o", ls="", label="laconic (each after bound)"),
-        Line2D([], [], color=PEER, marker="s", ls="", label="peers (hollow: bound broken)"),
+        Line2D([], [], color=OURS, marker="o", ls="", label="laconic, after bound"),
+        Line2D([], [], color=PEER, marker="s", ls="", label="peers"),
         Line2D([], [], color="black", alpha=0.5, lw=1, label="front"),
     ]
 

@@ -51,10 +51,10 @@ def _cell_table(study: RateStudy, data: str, bound: float, caption: str) -> Tabl
 
 
 def _quality(row: Row) -> list[str]:
-    broken = "!" if row.over_bound > 1 else ""
+    error = f"{row.over_bound:.5f}!" if row.over_bound > 1 else f"{row.over_bound:.3f}"
     psnr = "lossless" if row.psnr is None else f"{row.psnr:.1f}"
     ssim = "" if row.ssim is None else f"{row.ssim:.4f}"
-    return [f"{row.ratio:.2f}", psnr, ssim, f"{row.over_bound:.3f}{broken}"]
+    return [f"{row.ratio:.2f}", psnr, ssim, error]
 
 
 def _speeds(row: Row, threads: int) -> list[str]:
