@@ -9,7 +9,6 @@ import torch
 from torch import Tensor
 
 from laconic.backends.native import DTYPES, core
-from laconic.ops.bound import top_code
 
 CORE: Any = core()
 if CORE is None:
@@ -30,9 +29,8 @@ def code_shape(x: Tensor, codes: torch.dtype, dims: int, *, flat: bool = False) 
     return x.numel(), depth, height, width, dims, codes.itemsize, codes.is_signed
 
 
-def floats(x: Tensor, step: Tensor, bound: Tensor | None, codes: torch.dtype) -> tuple[int, ...]:
-    """The floats to read or to write, with the grid of their scopes."""
-    top = top_code(codes, step.dtype)
+def floats(x: Tensor, step: Tensor, bound: Tensor | None = None, top: int = 0) -> tuple[int, ...]:
+    """The floats to read or to write, with the grid of their scopes, and the largest code."""
     bound_ptr = 0 if bound is None else bound.data_ptr()
     return x.data_ptr(), DTYPES[x.dtype], step.data_ptr(), bound_ptr, math.ceil(x.numel() / len(step)), top
 

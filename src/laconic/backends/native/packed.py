@@ -8,6 +8,7 @@ from torch import Tensor
 from laconic.backends.native.codes import CORE, code_shape, floats, places, takes
 from laconic.errors import CorruptData
 from laconic.ops import LIBRARY
+from laconic.ops.bound import top_code
 from laconic.ops.packed import CODES, reference_pack, reference_unpack
 
 
@@ -15,7 +16,7 @@ def pack(x: Tensor, step: Tensor, bound: Tensor, width: int, dims: int, out: Ten
     if not takes(x, step, bound, out):
         return reference_pack(x, step, bound, width, dims, out)
     shape = code_shape(x, CODES[width], dims, flat=dims == 0 and len(step) == 1)
-    grid = floats(x, step, bound, CODES[width])
+    grid = floats(x, step, bound, top_code(CODES[width], step.dtype))
     length, found = CORE.float_encode(grid, shape, True, out.data_ptr(), torch.get_num_threads())
     return length, places(found)
 
@@ -24,7 +25,7 @@ def unpack(data: Tensor, step: Tensor, width: int, dims: int, out: Tensor) -> No
     if not takes(data, step, out):
         return reference_unpack(data, step, width, dims, out)
     shape = code_shape(out, CODES[width], dims, flat=dims == 0 and len(step) == 1)
-    grid = floats(out, step, None, CODES[width])
+    grid = floats(out, step)
     if not CORE.float_decode(data.data_ptr(), data.nbytes, shape, grid, torch.get_num_threads()):
         raise CorruptData(f"bitpack: these {data.nbytes} bytes are not a stream of {out.numel()} codes")
     return None
