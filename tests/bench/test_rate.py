@@ -10,7 +10,6 @@ from dataclasses import replace
 import pytest
 import torch
 
-from laconic import registry
 from laconic.bench.measure import Effort, WrongResult
 from laconic.bench.plot import draw
 from laconic.bench.rate import floors, measure, peers, plan, trials
@@ -195,8 +194,11 @@ def test_the_entropy_is_another():
     assert floors.entropy_bytes(torch.zeros(9, dtype=torch.int8)) == 0
 
 
-@pytest.mark.skipif("huffman" not in registry.names(), reason="needs huffman")
 def test_floors_of_their_own_cannot_be_measured(tiny, monkeypatch):
+    try:
+        floors.check()
+    except SpecError:
+        pytest.skip("some chain of the floors is not there yet")
     monkeypatch.setattr(floors, "COPIES", 1)
     data = DataSet("images", tuple(waves(2, 3, 32, 32).unbind()), pixels=True)
     small = Plan((data,), (), (1e-2,), (), 2, quick=True)

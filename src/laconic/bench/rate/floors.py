@@ -139,6 +139,12 @@ def two_threads(data: DataSet, plan: Plan) -> Iterator[Verdict]:
             yield Verdict(name, before.median / after.median, TWO_THREADS, None, True, "x")
 
 
+def check() -> None:
+    """Refuses now what could not be measured after minutes of measuring."""
+    for text in ("huffman", AFFINE, BITPACK.replace("bound", f"bound:rel={AT:g}")):
+        chain.codec(text)
+
+
 RACES: dict[str, Callable[[DataSet, Plan], Iterator[Verdict]]] = {
     "huffman alone": huffman_alone,
     "fixed size": fixed_size,

@@ -22,12 +22,17 @@ Begin = Callable[[str], None]
 
 def steps(plan: Plan) -> int:
     """How often `begin` will be called."""
-    special = len(floors.RACES) if any(data.name == IMAGES for data in plan.data) else 0
-    return len(plan.data) * len(plan.bounds) + special
+    return len(plan.data) * len(plan.bounds) + len(floors.RACES) * _has_images(plan)
+
+
+def _has_images(plan: Plan) -> bool:
+    return any(data.name == IMAGES for data in plan.data)
 
 
 def measure(plan: Plan, begin: Begin) -> RateStudy:
     """Measures everything; `begin` is told what starts."""
+    if _has_images(plan):
+        floors.check()
     usual = torch.get_num_threads()
     torch.set_num_threads(plan.threads)
     try:
