@@ -30,13 +30,12 @@ class Outcome:
     @classmethod
     def of(cls, data: DataSet, bound: float, restored: Sequence[Tensor], encoded_bytes: int) -> Outcome:
         back = torch.stack(list(restored)).to(data.stacked.dtype)
-        psnr = metrics.psnr(data.stacked, back)
-        return cls(
-            encoded_bytes,
-            over_bound(data, bound, restored),
-            None if psnr == float("inf") else psnr,
-            metrics.ssim(data.stacked, back) if data.pixels and min(data.stacked.shape[-2:]) >= 11 else None,
-        )
+        worst = over_bound(data, bound, restored)
+        alike = 1.0 if worst == 0 else None
+        if data.pixels and worst > 0 and min(back.shape[-2:]) >= 11:
+            alike = metrics.ssim(data.stacked, back)
+        psnr = metrics.psnr(data.stacked, back) if worst > 0 else None
+        return cls(encoded_bytes, worst, psnr, alike if data.pixels else None)
 
 
 @dataclass(frozen=True)
