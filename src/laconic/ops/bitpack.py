@@ -87,7 +87,7 @@ def _pack_widths(widths: NDArray[np.int64], itemsize: int) -> bytes:
     if itemsize == 4:
         return less.tobytes()
     pairs = np.pad(less, (0, len(less) % 2)).reshape(-1, 2)
-    return bytes((pairs[:, 0] | pairs[:, 1] << 4).data)
+    return bytes((pairs[:, 0] | pairs[:, 1] << 4).tolist())
 
 
 def _decode_chunks(stream: NDArray[np.uint8], count: int, itemsize: int) -> Words:
