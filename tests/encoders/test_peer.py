@@ -9,9 +9,10 @@ import pytest
 import torch
 
 import laconic
+from laconic.encoders.peer import compress
 from laconic.encoders.peers import child
 from laconic.encoders.peers.child import CHILD, PeerError
-from laconic.encoders.peers.wrapper import WRAPPERS, find, folded
+from laconic.encoders.peers.wrapper import WRAPPERS, Settings, find, folded
 from laconic.errors import CorruptData, DataError, MissingExtra, SpecError
 from laconic.stage import TensorSpec
 
@@ -140,6 +141,13 @@ def test_a_child_that_dies_or_hangs_takes_the_next_call_with_it(seconds, how, mo
         laconic.encode(x, "peer:name=zfp,rel=1e-3")
     monkeypatch.undo()
     assert laconic.encode(x, "peer:name=zfp,rel=1e-3").ratio > 1
+
+
+def test_what_kills_a_library_kills_this_process():
+    """zfp divides by the elements of an empty array, which the stage never gives it."""
+    with pytest.raises(PeerError, match="died"):
+        compress("zfp", np.empty(0, np.float32), Settings(1e-3))
+    assert laconic.encode(smooth((64, 64)), "peer:name=zfp,rel=1e-3").ratio > 1
 
 
 def test_an_unknown_request_ends_the_child():

@@ -96,8 +96,8 @@ class _Reader:
     def read(self, count: int) -> bytes:
         data = bytearray()
         while len(data) < count:
-            ready, _, _ = select.select([self.handle], [], [], max(self.until - monotonic(), 0))
-            if not ready:
+            left = self.until - monotonic()
+            if left <= 0 or not select.select([self.handle], [], [], left)[0]:
                 raise TimeoutError
             piece = os.read(self.handle, min(count - len(data), 1 << 20))
             if not piece:
