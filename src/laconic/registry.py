@@ -19,6 +19,7 @@ BUILT_IN = {
     "constant": "laconic.encoders.plain:Constant",
     "dct": "laconic.transforms.bases:Dct",
     "hadamard": "laconic.transforms.bases:Hadamard",
+    "huffman": "laconic.encoders.huffman:Huffman",
     "lorenzo": "laconic.predictors.lorenzo:Lorenzo",
     "lz4": "laconic.encoders.library:Lz4",
     "peer": "laconic.encoders.peer:Peer",

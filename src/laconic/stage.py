@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from types import MappingProxyType
@@ -119,10 +119,11 @@ def room_for(spec: TensorSpec, device: torch.device, room: Tensor | None = None)
 
 
 class Context:
-    """What a stage may ask about the codec's own input."""
+    """What a stage may ask about the codec's own input, and what it shares with others of a batch."""
 
-    def __init__(self, input: Tensor) -> None:
+    def __init__(self, input: Tensor, shared: Mapping[str, Tensor] | None = None) -> None:
         self.input = input
+        self.shared = shared or {}
 
 
 class Stage(ABC):
@@ -149,6 +150,11 @@ class Stage(ABC):
     @abstractmethod
     def decode(self, parts: Parts, x: TensorSpec, version: int, out: Tensor | None = None) -> Tensor:
         """Gives back a tensor of spec `x`, from parts that `version` of this stage wrote; into `out` when given."""
+
+    def share(self, batch: Sequence[Tensor]) -> Mapping[str, Tensor]:
+        """For the last stage of a chain: side parts that serve all of a batch, such as a code book. Its `encode`
+        finds them in `ctx.shared`, and gives these very tensors back among its own."""
+        return {}
 
     def portable(self, x: TensorSpec, tiling: Tiling) -> tuple[nn.Module, nn.Module]:
         """The pure-torch pair (encode: x -> parts in order, decode: parts -> x) that static compilers take."""
