@@ -1,7 +1,7 @@
 """Every code block of the README runs, every link leads somewhere, and every table says what was measured.
 
 `python -m tests.test_docs` prints the tables of the block codec from `results/`, and puts those of the rate study
-where the pages have a mark for them: `<!-- rate DATA BOUND -->`.
+and its figures where the pages have a mark for them: `<!-- rate DATA BOUND -->`, `<!-- rate FIGURE -->`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ ROOT = Path(__file__).parent.parent
 RESULTS = ROOT / "results" / "blocks.json"
 GPU_RESULTS = ROOT / "results" / "blocks-h200.json"
 RATE_RESULTS = ROOT / "results" / "rate.json"
-RATE_MARK = re.compile(r"(<!-- rate (\S+) (\S+) -->\n)(.*?)(<!-- end -->)", flags=re.DOTALL)
+RATE_MARK = re.compile(r"(<!-- rate (\S+) ?(\S*) -->\n).*?(<!-- end -->)", flags=re.DOTALL)
 PAGES = [path for path in (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *ROOT.glob("docs/*.md")) if path.exists()]
 
 
@@ -110,10 +110,18 @@ def _rate_cells(row: Row) -> list[str]:
     return [f"**`{name}`**" if row.is_ours else name + broken, f"{row.ratio:.2f}", quality, *speeds]
 
 
-def with_rate_tables(text: str) -> str:
-    """A page, its tables of the rate study as the results have them."""
+def with_rate_results(page: Path) -> str:
+    """A page's text, with the tables and figures of the rate study as the results have them."""
     study = load(RATE_RESULTS)
-    return RATE_MARK.sub(lambda mark: mark[1] + rate_table(study, mark[2], float(mark[3])) + mark[5], text)
+    results = "results" if page.parent == ROOT else "../results"
+
+    def filled(mark: re.Match[str]) -> str:
+        data, bound = mark[2], mark[3]
+        table = rate_table(study, data, float(bound)) + "\n" if bound else ""
+        figure, alt = (f"front-{data}", f"{data}: ratio against speed") if bound else (data, data)
+        return f"{mark[1]}{table}![{alt}]({results}/rate-{figure}.svg)\n{mark[4]}"
+
+    return RATE_MARK.sub(filled, page.read_text())
 
 
 @pytest.mark.skipif(not RATE_RESULTS.exists(), reason="an installed package has no results beside it")
@@ -121,11 +129,11 @@ def with_rate_tables(text: str) -> str:
 def test_a_table_says_what_no_peer_did(page: str) -> None:
     text = (ROOT / page).read_text()
     assert RATE_MARK.search(text)
-    assert text == with_rate_tables(text)
+    assert text == with_rate_results(ROOT / page)
 
 
 if __name__ == "__main__":
     print(floors_table(json.loads(RESULTS.read_text())))
     print(gpu_table(json.loads(GPU_RESULTS.read_text())))
     for marked in (ROOT / "README.md", ROOT / "docs" / "error-bounded.md"):
-        marked.write_text(with_rate_tables(marked.read_text()))
+        marked.write_text(with_rate_results(marked))
