@@ -22,6 +22,7 @@ BUILT_IN = {
     "huffman": "laconic.encoders.huffman:Huffman",
     "lorenzo": "laconic.predictors.lorenzo:Lorenzo",
     "lz4": "laconic.encoders.library:Lz4",
+    "peer": "laconic.encoders.peer:Peer",
     "raw": "laconic.encoders.plain:Raw",
     "zfp": "laconic.transforms.bases:Zfp",
     "zstd": "laconic.encoders.library:Zstd",
