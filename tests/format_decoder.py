@@ -1,4 +1,4 @@
-"""A decoder written from docs/format.md alone: no torch, no numpy, no laconic. It says where the page is silent.
+"""A decoder written from docs/format.md alone: no torch, no numpy, no laconic.
 
 A tensor is its bytes in memory and a spec, `(dtype, shape)`. A stage takes the bytes of `main`, its own side parts by
 name, its options, and the specs before and after it, and gives the bytes of what went in.
@@ -11,6 +11,8 @@ import re
 import struct
 import zlib
 from collections.abc import Callable
+
+from .encoders import plain_huffman
 
 Spec = tuple[str, tuple[int, ...]]
 Options = dict[str, str]
@@ -189,6 +191,12 @@ def unpack_chunk(chunk: bytes, count: int, size: int) -> list[int]:
     return codes[:count]
 
 
+def huffman(main: bytes, side: dict[str, bytes], options: Options, before: Spec, after: Spec) -> bytes:
+    size = SIZES[before[0]]
+    codes = plain_huffman.read(main, math.prod(before[1]), size)
+    return b"".join((code % 2 ** (8 * size)).to_bytes(size, "little") for code in codes)
+
+
 def raw(main: bytes, side: dict[str, bytes], options: Options, before: Spec, after: Spec) -> bytes:
     return main
 
@@ -201,6 +209,7 @@ STAGES: dict[str, Callable[[bytes, dict[str, bytes], Options, Spec, Spec], bytes
     "bitpack": bitpack,
     "bound": bound,
     "constant": constant,
+    "huffman": huffman,
     "lorenzo": lorenzo,
     "raw": raw,
 }

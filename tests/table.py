@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import torch
 
+import laconic
 from laconic.backends import native
+from laconic.chain import _Run
 
 FIXED_SIZE = [
     "dct:chop=4",
@@ -37,6 +39,11 @@ VARIABLE_SIZE = [
     "cast:dtype=float16|lorenzo|bitpack",
     "lorenzo|zstd:level=1",
     "lz4:level=1",
+    "affine|huffman",
+    "affine:bits=4,per=channel,symmetric=true|huffman",
+    "cast:dtype=bfloat16|huffman",
+    "cast:dtype=float32|huffman",
+    "bound:rel=1e-2|lorenzo|huffman",
 ]
 
 CHAINS = FIXED_SIZE + VARIABLE_SIZE
@@ -51,6 +58,11 @@ def ramp(shape: tuple[int, ...], dtype: torch.dtype = torch.float32) -> torch.Te
     count = torch.Size(shape).numel()
     values = (torch.arange(count, dtype=torch.float64) * 0.37).sin().mul(0.5).add(0.5).reshape(shape)
     return (values * 255).to(dtype) if dtype == torch.uint8 else values.to(dtype)
+
+
+def stored(codec: laconic.Codec, x: torch.Tensor) -> laconic.Encoded:
+    """What the stages themselves give, also where `encode` would store the tensor as it is."""
+    return _Run(x).over(codec.links).encoded(codec.links)
 
 
 def agree(a: torch.Tensor, b: torch.Tensor) -> bool:

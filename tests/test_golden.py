@@ -32,6 +32,8 @@ CASES = {
     "0.1.0-lorenzo-bitpack": "lorenzo:dims=3|bitpack",
     "0.1.0-raw": "raw",
     "0.1.0-constant": "constant",
+    "0.1.0-huffman": "affine|huffman",
+    "0.1.0-huffman-wide": "cast:dtype=bfloat16|huffman",
 }
 TO_THE_BIT = {"0.1.0-cast-bfloat16", *(name for name in CASES if "bound" in name or "lorenzo" in name)}
 TO_THE_BIT |= {"0.1.0-raw", "0.1.0-constant"}

@@ -20,6 +20,7 @@ from laconic.encoders.library import Lz4, Zstd
 from laconic.ops import bitpack, bound, lorenzo  # noqa: F401  # declare the operators
 from laconic.wire import HEADER
 
+from .table import stored
 from .test_hostile_bytes import resealed
 
 CHAINS = [
@@ -36,7 +37,7 @@ CHAINS = [
 def sample(spec: str, shape: tuple[int, ...] = (3, 40), dtype: torch.dtype = torch.float32) -> Encoded:
     x = (torch.arange(torch.Size(shape).numel()) * 0.1).sin().reshape(shape).to(dtype)
     x.view(-1)[5] = torch.nan
-    return laconic.codec(spec)._run(x, None)
+    return stored(laconic.codec(spec), x)
 
 
 def with_part(enc: Encoded, name: str, part: Tensor) -> Encoded:

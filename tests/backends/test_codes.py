@@ -33,12 +33,13 @@ DIGESTS = """
     import hashlib, itertools, math, torch, laconic
     from laconic import registry
     from laconic.backends import native
+    from laconic.chain import _Run
     torch.set_num_threads(THREADS)
     if not FUSED:
         registry.FUSIONS.clear()
     digest = hashlib.sha256()
     random = torch.Generator().manual_seed(7)
-    afters = ["", "|bitpack", "|lorenzo:dims=1|bitpack", "|lorenzo|bitpack", "|lorenzo:dims=3|bitpack"]
+    afters = ["", "|bitpack", "|lorenzo:dims=1|bitpack", "|lorenzo|bitpack", "|lorenzo:dims=3|bitpack", "|lorenzo", "|lorenzo|huffman"]
     bounds = ["rel=1e-2", "abs=1e-3,per=row", "rms=1e-2,per=channel", "rel=1e-5,width=32", "rel=1e-4,width=8"]
     for shape in SHAPES:
         smooth = torch.arange(math.prod(shape), dtype=torch.float64).mul(0.01).sin().reshape(shape)
@@ -47,7 +48,7 @@ DIGESTS = """
             x = (smooth + 0.01 * torch.randn(shape, generator=random, dtype=torch.float64)).to(dtype)
             x.view(-1)[7::1237] = torch.nan
             codec = laconic.codec(f"bound:{limit}{after}")
-            enc = codec._run(x, None)
+            enc = _Run(x).over(codec.links).encoded(codec.links)
             restored = laconic.decode(enc)
             for tensor in (*enc.parts.values(), restored):
                 digest.update(tensor.contiguous().view(-1).view(torch.uint8).numpy().tobytes())

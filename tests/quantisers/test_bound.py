@@ -15,7 +15,7 @@ from torch import Tensor
 import laconic
 from laconic import Encoded, TensorSpec
 
-from ..table import FLOATS
+from ..table import FLOATS, stored
 
 AFTER = [
     "",
@@ -31,11 +31,6 @@ AFTER = [
 ]
 BITS = {2: torch.int16, 4: torch.int32, 8: torch.int64}
 SHAPES = [(1,), (5,), (41,), (2, 7), (3, 1), (2, 3, 5), (1, 4, 1), (2, 2, 2, 3), ()]
-
-
-def stored(codec: laconic.Codec, x: Tensor) -> Encoded:
-    """What the stages themselves give, also where `encode` would store the tensor as it is."""
-    return codec._run(x, None)
 
 
 def bits(x: Tensor) -> Tensor:

@@ -35,7 +35,9 @@ def reference_grid(x: Tensor, scopes: int, kind: int, value: float) -> tuple[Ten
     low, high, squares, count = extent(x, scopes, squares=kind == 2).cpu().numpy().T
     number = _NUMPY[compute_dtype(x.dtype)]
     with np.errstate(all="ignore"):
-        squares = np.minimum(squares, np.finfo(np.float64).max)  # of what overflowed, less than it was: no looser a bound
+        squares = np.minimum(
+            squares, np.finfo(np.float64).max
+        )  # of what overflowed, less than it was: no looser a bound
         size = (np.ones_like(low), np.maximum(high - low, 0.0), np.sqrt(squares / count))[kind]
         bound = _round_down(value * np.nan_to_num(size), number)
         largest = np.nan_to_num(np.maximum(np.abs(low), np.abs(high)), posinf=0.0)
