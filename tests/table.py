@@ -22,6 +22,11 @@ FIXED_SIZE = [
     "dct:chop=4|affine:bits=8",
     "dct:chop=4|affine:bits=4,per=sample",
     "dct:chop=2|affine:bits=6,per=channel,symmetric=true",
+    "affine:bits=4,per=row",
+    "affine:bits=5,group=32",
+    "affine:bits=3,group=100,symmetric=true",
+    "affine:bits=4,group=32|bitpack:width=4",
+    "affine:bits=3,per=sample,symmetric=true|bitpack:width=5",
 ]
 
 CHAINS = FIXED_SIZE

@@ -27,6 +27,7 @@ BUILT_IN = {
 }
 
 FUSIONS = {
+    ("affine", "bitpack"): "laconic.quantisers.packed_affine:AffineBitpack",
     ("bound", "bitpack"): "laconic.quantisers.packed:BoundBitpack",
     ("bound", "lorenzo", "bitpack"): "laconic.quantisers.packed:BoundBitpack",
 }
