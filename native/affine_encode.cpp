@@ -27,6 +27,26 @@ inline Floats greatest_of(Floats a, Floats b) {
 inline Vec<double> least_of(Vec<double> a, Vec<double> b) { return a < b ? a : b; }
 inline Vec<double> greatest_of(Vec<double> a, Vec<double> b) { return a > b ? a : b; }
 
+// One half of the lanes with the other, until one is left.
+template <int lanes, class T, class Choose>
+inline T fold(Vec<T, lanes> v, Choose choose) {
+    if constexpr (lanes == 1) {
+        return v[0];
+    } else {
+        Vec<T, lanes / 2> halves[2];
+        __builtin_memcpy(halves, &v, sizeof v);
+        return fold<lanes / 2, T>(choose(halves[0], halves[1]), choose);
+    }
+}
+
+inline bool has_nan(Floats v) { return !all_set((Ints)(v == v)); }
+inline bool has_nan(Vec<double> v) {
+    for (int lane = 0; lane < kLanes<double>; ++lane) {
+        if (v[lane] != v[lane]) return true;
+    }
+    return false;
+}
+
 template <class T>
 struct Range {
     T low, high;  // NaN, both, where any value is
@@ -47,13 +67,10 @@ struct Reached {
         odd += other.odd;
     }
     Range<T> range() const {
-        T least = low[0], greatest = high[0], nothing = odd[0];
-        for (int lane = 1; lane < kLanes<T>; ++lane) {
-            least = smaller<T>(low[lane], least);
-            greatest = larger<T>(high[lane], greatest);
-            nothing += odd[lane];
-        }
-        return {least + nothing, greatest + nothing};
+        constexpr T nan = __builtin_nan("");
+        if (has_nan(odd)) return {nan, nan};
+        return {fold<kLanes<T>, T>(low, [](auto a, auto b) { return a < b ? a : b; }),
+                fold<kLanes<T>, T>(high, [](auto a, auto b) { return a > b ? a : b; })};
     }
 };
 
@@ -182,17 +199,15 @@ template <class Element>
 void encode_floats(const AffineJob& job, std::int64_t first, std::int64_t last) {
     FloatReader<Element> reader(job);
     alignas(64) std::uint8_t scratch[kPieceCodes + 64];
-    const bool by_group = job.group < job.row;
     const auto find_grid = [&](std::int64_t scope, std::int64_t from, std::int64_t count) {
         reader.find_grid(scope, from, count);
     };
     const auto enter = [&](std::int64_t from, std::int64_t to) {
-        if (job.finds_grid && !by_group) visit_scopes(job, from, to, find_grid);
+        if (job.finds_grid) visit_scopes(job, from, to, find_grid);
     };
     const auto encode_piece = [&](std::int64_t begin, std::int64_t length) {
         std::uint8_t* codes = job.width > 0 ? scratch : job.codes_out + begin;
         visit_scopes(job, begin, begin + length, [&](std::int64_t scope, std::int64_t from, std::int64_t count) {
-            if (job.finds_grid && by_group) reader.find_grid(scope, from, count);
             reader.read(scope, from, count, codes + (from - begin));
         });
         if (job.width == 0) return;

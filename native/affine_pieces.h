@@ -34,14 +34,16 @@ inline void visit_pieces(const AffineJob& job, std::int64_t first, std::int64_t 
 template <class Visit>
 inline void visit_scopes(const AffineJob& job, std::int64_t begin, std::int64_t end, Visit visit) {
     const std::int64_t per_row = job.scopes_in_row();
-    std::int64_t row = begin / job.row, in_row = begin % job.row;
-    std::int64_t scope = row * per_row + in_row / job.group;
+    const std::int64_t row = begin / job.row;
+    std::int64_t in_row = begin % job.row;
+    std::int64_t scope = row * per_row + in_row / job.group, in_group = in_row % job.group;
     while (begin < end) {
-        const std::int64_t left = smaller(job.group - in_row % job.group, job.row - in_row);
+        const std::int64_t left = smaller(job.group - in_group, job.row - in_row);
         const std::int64_t length = smaller(left, end - begin);
         visit(scope++, begin, length);
         begin += length;
         in_row += length;
+        in_group = 0;
         if (in_row == job.row) in_row = 0;
     }
 }
