@@ -47,6 +47,8 @@ inline bool has_nan(Vec<double> v) {
     return false;
 }
 
+constexpr int kAhead = 16 * 1024;  // bytes: while one segment is quantised, the next one comes
+
 template <class T>
 struct Range {
     T low, high;  // NaN, both, where any value is
@@ -138,7 +140,10 @@ inline void quantise(const Element* x, std::int64_t count, const Grid<float>& gr
     const auto one_vector = [&](const Element* from) {
         return narrow_to_bytes((Words)codes_of<stochastic>(load(from), grid, noise, place + at) & 0xff);
     };
-    for (; at + lanes <= count; at += lanes) store_vector(codes + at, one_vector(x + at));
+    for (; at + lanes <= count; at += lanes) {
+        fetch_line(reinterpret_cast<std::uintptr_t>(x + at) + kAhead);
+        store_vector(codes + at, one_vector(x + at));
+    }
     if (at < count) {
         Element padded[lanes] = {};
         __builtin_memcpy(padded, x + at, (count - at) * sizeof(Element));
