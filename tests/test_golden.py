@@ -26,6 +26,9 @@ CASES = {
     "0.1.0-cast-bfloat16": "cast:dtype=bfloat16",
     "0.1.0-affine": "dct:chop=4|affine:bits=8",
     "0.1.0-affine-channel-symmetric": "affine:bits=5,per=channel,symmetric=true",
+    "0.1.0-affine-group-fixed": "affine:bits=4,group=32|bitpack:width=4",
+    "0.1.0-affine-row-fixed-symmetric": "affine:bits=3,per=row,symmetric=true|bitpack:width=5",
+    "0.1.0-affine-stochastic": "affine:bits=6,stochastic=true,seed=5",
 }
 
 
@@ -52,7 +55,8 @@ def test_the_bytes_written_change_without_a_new_version(name: str) -> None:
     for part, tensor in enc.parts.items():
         near = 1 if tensor.dtype in (torch.uint8, torch.int8) else 1e-2 if tensor.dtype.itemsize == 2 else 1e-5
         assert torch.allclose(tensor.double(), golden.parts[part].double(), atol=near, rtol=0), part
-    if name == "0.1.0-cast-bfloat16":  # no float arithmetic: every byte
+    exact = ("0.1.0-cast-bfloat16", "0.1.0-affine-group-fixed", "0.1.0-affine-row-fixed-symmetric")
+    if name in (*exact, "0.1.0-affine-stochastic"):  # no float arithmetic, or one whose every step is told: every byte
         assert enc.to_bytes() == (GOLDEN / f"{name}.wire").read_bytes()
 
 
