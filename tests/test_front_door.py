@@ -48,18 +48,18 @@ LAYERS = [
     {"ops"},
     {"backends"},
     {"registry"},
-    {"fusion"},
+    {"fusion", "batch"},
     {"transforms", "quantisers", "predictors", "encoders"},
     {"grammar"},
     {"chain", "description"},
-    {"container", "wire", "schedule"},
+    {"container", "wire", "batch_wire", "schedule"},
     {"nn", "targets", "comm", "activations", "data"},
     {""},
     {"bench", "experiments"},
     {"cli", "__main__"},
 ]
 # `enc.to_bytes()` and its kin are conveniences: they reach up, when called.
-REACHES_UP = {("encoded", "wire")}
+REACHES_UP = {("encoded", "wire"), ("batch", "batch_wire")}
 
 
 def room(module: str) -> str:

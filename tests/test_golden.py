@@ -29,6 +29,8 @@ CASES = {
     "0.1.0-affine-group-fixed": "affine:bits=4,group=32|bitpack:width=4",
     "0.1.0-affine-row-fixed-symmetric": "affine:bits=3,per=row,symmetric=true|bitpack:width=5",
     "0.1.0-affine-stochastic": "affine:bits=6,stochastic=true,seed=5",
+    "0.1.0-huffman": "affine|huffman",
+    "0.1.0-huffman-wide": "cast:dtype=bfloat16|huffman",
 }
 
 

@@ -6,7 +6,7 @@ decode:  main --stage n--> .. --stage 0--> x'       walks the specs of every bou
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from laconic import grammar, registry
+from laconic.batch import EncodedBatch, side_by_side
 from laconic.encoded import Encoded, Link, boundary_specs, has_fixed_size, promised_parts, promises
 from laconic.errors import CorruptData, SpecError
 from laconic.fusion import steps
@@ -75,29 +76,48 @@ class Codec:
             self._check_out(out, spec, x)
         if not fixed and is_constant(x):
             return _as_plain("constant", x, out)
-        enc = self._run(x, out)
-        if not fixed and sum(part.nbytes for part in enc.parts.values()) > spec.nbytes:
-            return _as_plain("raw", x, out)
-        if out is None:
-            return enc
-        for name, part in enc.parts.items() if fixed else ():
+        enc = _Run(x).over(self.links, out).encoded(self.links)
+        if out is None or not fixed:
+            return enc if fixed else self._no_larger(x, enc, out)
+        for name, part in enc.parts.items():
             if part is not out.parts[name]:  # a stage before the last gave it in memory of its own
                 out.parts[name].copy_(part)
         torch.autograd.graph.increment_version(out.parts.values())
-        return out if fixed else enc
+        return out
 
-    def _run(self, x: Tensor, out: Encoded | None) -> Encoded:
-        context, specs = Context(x), [TensorSpec.of(x)]
-        side: dict[str, Tensor] = {}
-        for step in steps(self.links, boundary_specs(self.links, specs[0])):
-            last = step.first + len(step.links) - 1
-            at_end = last == len(self.stages) - 1
-            room = Parts(out.parts["main"], _side(out, last)) if out is not None and at_end else None
-            for i, parts in enumerate(step.encode(x, context, room), step.first):
-                specs.append(TensorSpec.of(parts.main))
-                side |= {f"{i}.{name}": part for name, part in parts.side.items()}
-            x = parts.main
-        return Encoded(self.links, tuple(specs), {"main": x, **side})
+    def _no_larger(self, x: Tensor, enc: Encoded, out: Encoded | None) -> Encoded:
+        """What was encoded, or the tensor as it is where that takes fewer bytes."""
+        if sum(part.nbytes for part in enc.parts.values()) > x.nbytes:
+            return _as_plain("raw", x, out)
+        if out is not None:
+            torch.autograd.graph.increment_version(out.parts.values())
+        return enc
+
+    def encode_many(self, tensors: Iterable[Tensor]) -> EncodedBatch:
+        """Compresses many tensors in one call, side by side on all threads, into one allocation. What can serve all
+        of them, such as a code book, is stored once. The shapes and dtypes may differ."""
+        batch = list(tensors)
+        for x in batch:
+            check_tensor(x)
+            self.out_spec(TensorSpec.of(x))
+        last = self.stages[-1]
+        if len(batch) < 2 or type(last).share is Stage.share:
+            return EncodedBatch.of(side_by_side(self.encode, batch))
+        runs = side_by_side(lambda x: _Run(x).over(self.links[:-1]), batch)
+        shared = last.share([run.main for run in runs])
+        return EncodedBatch.of(side_by_side(lambda run: self._encode_sharing(run, shared), runs))
+
+    def decode_many(self, batch: Iterable[Encoded]) -> list[Tensor]:
+        """The tensors that `encode_many` took."""
+        return side_by_side(self.decode, list(batch))
+
+    def _encode_sharing(self, run: _Run, shared: Mapping[str, Tensor]) -> Encoded:
+        x = run.context.input
+        if is_constant(x):
+            return _as_plain("constant", x, None)
+        run.context.shared = shared
+        enc = run.over(self.links).encoded(self.links)
+        return enc if has_fixed_size(self.links, enc.spec) else self._no_larger(x, enc, None)
 
     def roundtrip(self, x: Tensor) -> Tensor:
         """What a receiver would see of x. Differentiable: quantisers pass gradients straight through."""
@@ -122,6 +142,32 @@ class Codec:
         for name in promised:
             check_part(name, promised[name], out.parts.get(name))
             check_writable(out.parts[name], x)
+
+
+class _Run:
+    """A tensor on its way through a chain: how far it came, and what it left beside."""
+
+    def __init__(self, x: Tensor) -> None:
+        self.context, self.main = Context(x), x
+        self.specs = [TensorSpec.of(x)]
+        self.side: dict[str, Tensor] = {}
+
+    def over(self, links: tuple[Link, ...], out: Encoded | None = None) -> _Run:
+        """Goes on to the end of `links`; the last one's parts in the memory of `out` when given."""
+        done = len(self.specs) - 1
+        for step in steps(links[done:], boundary_specs(links[done:], self.specs[-1])):
+            first = done + step.first
+            last = first + len(step.links) - 1
+            at_end = last == len(links) - 1
+            room = Parts(out.parts["main"], _side(out, last)) if out is not None and at_end else None
+            for i, parts in enumerate(step.encode(self.main, self.context, room), first):
+                self.specs.append(TensorSpec.of(parts.main))
+                self.side |= {f"{i}.{name}": part for name, part in parts.side.items()}
+            self.main = parts.main
+        return self
+
+    def encoded(self, links: tuple[Link, ...]) -> Encoded:
+        return Encoded(links, tuple(self.specs), {"main": self.main, **self.side})
 
 
 def codec(spec: str | Codec) -> Codec:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from types import MappingProxyType
@@ -119,10 +119,11 @@ def room_for(spec: TensorSpec, device: torch.device, room: Tensor | None = None)
 
 
 class Context:
-    """What a stage may ask about the codec's own input."""
+    """What a stage may ask about the codec's own input, and what it shares with others of a batch."""
 
-    def __init__(self, input: Tensor) -> None:
+    def __init__(self, input: Tensor, shared: Mapping[str, Tensor] | None = None) -> None:
         self.input = input
+        self.shared = shared or {}
 
 
 class Stage(ABC):
@@ -150,6 +151,11 @@ class Stage(ABC):
     def decode(self, parts: Parts, x: TensorSpec, version: int, out: Tensor | None = None) -> Tensor:
         """Gives back a tensor of spec `x`, from parts that `version` of this stage wrote; into `out` when given."""
 
+    def share(self, batch: Sequence[Tensor]) -> Mapping[str, Tensor]:
+        """For the last stage of a chain: side parts that serve all of a batch, such as a code book. Its `encode`
+        finds them in `ctx.shared`, and gives these very tensors back among its own."""
+        return {}
+
     def portable(self, x: TensorSpec, tiling: Tiling) -> tuple[nn.Module, nn.Module]:
         """The pure-torch pair (encode: x -> parts in order, decode: parts -> x) that static compilers take."""
         raise SpecError(f"{self} has no portable form for laconic.nn: it does not give parts of fixed size")
@@ -163,8 +169,8 @@ class Stage(ABC):
         """The fields to print: all that differ from their default, or all of them. None means 'not given'."""
         fields = dataclasses.fields(self)  # type: ignore[arg-type]  # every concrete stage is a dataclass
         values = {f.name: getattr(self, f.name) for f in fields}
-        keep = {f.name for f in fields if spell_defaults or values[f.name] != f.default}
-        return {name: value for name, value in values.items() if name in keep and value is not None}
+        kept = [f for f in fields if spell_defaults or values[f.name] != f.default]
+        return {option_name(f): values[f.name] for f in kept if values[f.name] is not None}
 
     def text(self, *, spell_defaults: bool = False) -> str:
         """This stage as a person would write it, or with every field spelled out, as files keep it."""
@@ -181,6 +187,11 @@ class Tiling(NamedTuple):
 
     serial: int = 1
     span: int | None = None
+
+
+def option_name(field: dataclasses.Field[Any]) -> str:
+    """How the text of a codec calls a field: by its name, unless its metadata say otherwise."""
+    return str(field.metadata.get("option", field.name))
 
 
 def _print(value: Any) -> str:

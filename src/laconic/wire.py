@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import struct
 import zlib
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -31,19 +32,23 @@ def wire_size(enc: Encoded) -> int:
 
 def to_bytes(enc: Encoded) -> bytes:
     text = description.describe(enc).encode()
-    bodies = [_raw(enc.parts[name]) for name in promised_parts(enc.chain, enc.specs)]
+    bodies = [raw_bytes(enc.parts[name]) for name in promised_parts(enc.chain, enc.specs)]
     lengths = struct.pack(f"<{len(bodies)}Q", *map(len, bodies))
-    total = HEADER.size + len(text) + len(lengths) + sum(map(len, bodies))
-    header = HEADER.pack(MAGIC, description.FORMAT, len(bodies), len(text), total, 0)[:_CRC_AT]
-    crc = _crc([header, text, lengths, *bodies])
-    return b"".join([header, struct.pack("<I", crc), text, lengths, *bodies])
+    return seal(MAGIC, len(bodies), len(text), [text, lengths, *bodies])
+
+
+def seal(magic: bytes, count: int, text_length: int, pieces: Sequence[Any]) -> bytes:
+    """The pieces behind a header, with a checksum over all."""
+    total = HEADER.size + sum(map(len, pieces))
+    header = HEADER.pack(magic, description.FORMAT, count, text_length, total, 0)[:_CRC_AT]
+    return b"".join([header, struct.pack("<I", _crc([header, *pieces])), *pieces])
 
 
 def from_bytes(data: bytes | bytearray | memoryview) -> Encoded:
     if not isinstance(data, bytes | bytearray | memoryview):
         raise SpecError(f"expected bytes, got {type(data).__name__}")
     view = memoryview(data).cast("B")
-    count, text_length = _check_header(view)
+    count, text_length = unseal(view, MAGIC)
     text_end = HEADER.size + text_length
     parts_at = text_end + 8 * count
     if parts_at > len(view):
@@ -57,14 +62,14 @@ def from_bytes(data: bytes | bytearray | memoryview) -> Encoded:
         raise CorruptData(f"expected {len(promised)} parts, found {count}")
     parts = {}
     for (name, part), length in zip(promised.items(), lengths, strict=True):
-        parts[name] = _part_from(name, part, view[parts_at : parts_at + length])
+        parts[name] = part_from(name, part, view[parts_at : parts_at + length])
         parts_at += length
     return Encoded(chain, specs, parts)
 
 
-def _check_header(view: memoryview) -> tuple[int, int]:
-    """The number of parts and the description's length, of a buffer whose every byte is as it was written."""
-    if len(view) < HEADER.size or bytes(view[: len(MAGIC)]) != MAGIC:
+def unseal(view: memoryview, magic: bytes) -> tuple[int, int]:
+    """The header's number of parts and length of text, of a buffer whose every byte is as it was written."""
+    if len(view) < HEADER.size or bytes(view[: len(magic)]) != magic:
         raise CorruptData(f"These {len(view)} bytes do not begin as laconic's do")
     _, version, count, text_length, total, crc = HEADER.unpack(view[: HEADER.size])
     if total != len(view):
@@ -75,7 +80,7 @@ def _check_header(view: memoryview) -> tuple[int, int]:
     return count, text_length
 
 
-def _part_from(name: str, promised: PartSpec, body: memoryview) -> Tensor:
+def part_from(name: str, promised: PartSpec, body: memoryview) -> Tensor:
     spec = promised.tensor
     if not promised.exact:
         spec = TensorSpec((len(body) // spec.dtype.itemsize,), spec.dtype)
@@ -85,7 +90,7 @@ def _part_from(name: str, promised: PartSpec, body: memoryview) -> Tensor:
     return flat.view(spec.dtype).reshape(spec.shape)
 
 
-def _raw(part: Tensor) -> memoryview:
+def raw_bytes(part: Tensor) -> memoryview:
     flat = part.detach().cpu().contiguous().reshape(-1).view(torch.uint8)
     return memoryview(flat.numpy())  # type: ignore[arg-type]  # numpy 2.4 types its buffers for Python 3.12
 

@@ -77,8 +77,9 @@ def _encode_chunk(z: Words, itemsize: int) -> bytes:
     planes = (((blocks[:, None, :] >> bits[:, None]) & 1).astype(np.uint64) << places).sum(2).astype("<u4")
     widths = np.where(planes != 0, bits + 1, 0).max(1)
     filled = widths > 0
-    words = planes[bits < widths[:, None]]
-    return np.packbits(filled, bitorder="little").tobytes() + _pack_widths(widths[filled], itemsize) + words.tobytes()
+    words: Words = planes[bits < widths[:, None]]
+    flags: NDArray[np.uint8] = np.packbits(filled, bitorder="little")
+    return bytes(flags) + _pack_widths(widths[filled], itemsize) + words.tobytes()
 
 
 def _pack_widths(widths: NDArray[np.int64], itemsize: int) -> bytes:
@@ -87,8 +88,7 @@ def _pack_widths(widths: NDArray[np.int64], itemsize: int) -> bytes:
     if itemsize == 4:
         return less.tobytes()
     pairs = np.pad(less, (0, len(less) % 2)).reshape(-1, 2)
-    packed: NDArray[np.uint8] = pairs[:, 0] | pairs[:, 1] << 4
-    return packed.tobytes()
+    return bytes((pairs[:, 0] | pairs[:, 1] << 4).tolist())
 
 
 def _decode_chunks(stream: NDArray[np.uint8], count: int, itemsize: int) -> Words:

@@ -1,0 +1,131 @@
+"""Many tensors in one call: their Encoded, in one allocation. For the wire, see `batch_wire.py`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from typing import TypeVar, overload
+
+import torch
+import torch.utils._pytree as pytree
+from torch import Tensor
+
+from laconic.encoded import Encoded
+from laconic.errors import SpecError
+
+A = TypeVar("A")
+B = TypeVar("B")
+
+_ALIGNMENT = 16
+
+
+@dataclass(frozen=True, eq=False)
+class EncodedBatch(Sequence[Encoded]):
+    """Compressed tensors, each of which decodes on its own. What they share is one tensor in all of them."""
+
+    items: tuple[Encoded, ...]
+
+    @classmethod
+    def of(cls, items: Sequence[Encoded]) -> EncodedBatch:
+        """Gathers all parts into one allocation."""
+        parts = _distinct(items)
+        sizes = [-(-part.nbytes // _ALIGNMENT) * _ALIGNMENT for part in parts.values()]
+        devices = {part.device for part in parts.values()}
+        if len(devices) > 1 or not parts:
+            return cls(tuple(items))
+        memory = torch.empty(sum(sizes), dtype=torch.uint8, device=devices.pop())
+        moved = {}
+        for (key, part), place in zip(parts.items(), memory.split(sizes), strict=True):
+            moved[key] = place[: part.nbytes].view(part.dtype).view(part.shape).copy_(part)
+        return cls(tuple(_with_parts(item, moved) for item in items))
+
+    @property
+    def nbytes(self) -> int:
+        """What this takes on the wire: `len(self.to_bytes())`."""
+        from laconic.batch_wire import wire_size
+
+        return wire_size(self)
+
+    @property
+    def ratio(self) -> float:
+        """Bytes that went in over bytes that came out, every one of them counted."""
+        return sum(item.spec.nbytes for item in self.items) / self.nbytes
+
+    def to_bytes(self) -> bytes:
+        """One buffer for the wire or a file; `EncodedBatch.from_bytes` reads it."""
+        from laconic.batch_wire import to_bytes
+
+        return to_bytes(self)
+
+    @staticmethod
+    def from_bytes(data: bytes | bytearray | memoryview) -> EncodedBatch:
+        """Reads what `to_bytes` wrote; CorruptData if it is anything else."""
+        from laconic.batch_wire import from_bytes
+
+        return from_bytes(data)
+
+    def to(self, device: torch.device | str, non_blocking: bool = False) -> EncodedBatch:
+        moved = {key: part.to(device, non_blocking=non_blocking) for key, part in _distinct(self.items).items()}
+        return EncodedBatch(tuple(_with_parts(item, moved) for item in self.items))
+
+    @overload
+    def __getitem__(self, index: int) -> Encoded: ...
+    @overload
+    def __getitem__(self, index: slice) -> EncodedBatch: ...
+    def __getitem__(self, index: int | slice) -> Encoded | EncodedBatch:
+        return EncodedBatch(self.items[index]) if isinstance(index, slice) else self.items[index]
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    def __iter__(self) -> Iterator[Encoded]:
+        return iter(self.items)
+
+    def __repr__(self) -> str:
+        return f"EncodedBatch({len(self)} tensors, {self.nbytes:,} bytes, {self.ratio:.2f}x)"
+
+
+def side_by_side(function: Callable[[A], B], items: Sequence[A]) -> list[B]:
+    """`map` on as many threads as PyTorch may use: the kernels let the interpreter go."""
+    threads = min(torch.get_num_threads(), len(items))
+    if threads < 2:
+        return [function(item) for item in items]
+    grad = torch.is_grad_enabled()
+
+    def call(item: A) -> B:
+        with torch.set_grad_enabled(grad):  # each thread has a flag of its own
+            return function(item)
+
+    with ThreadPoolExecutor(threads) as pool:
+        return list(pool.map(call, items))
+
+
+Key = tuple[int, int, tuple[int, ...], torch.dtype]
+
+
+def key_of(part: Tensor) -> Key:
+    """Equal for tensors that are the same memory."""
+    return part.data_ptr(), part.nbytes, tuple(part.shape), part.dtype
+
+
+def _distinct(items: Sequence[Encoded]) -> dict[Key, Tensor]:
+    for item in items:
+        if not isinstance(item, Encoded):
+            raise SpecError(f"expected Encoded, got {type(item).__name__}")
+    return {key_of(part): part for item in items for part in item.parts.values()}
+
+
+def _with_parts(item: Encoded, moved: Mapping[Key, Tensor]) -> Encoded:
+    return replace(item, parts={name: moved[key_of(part)] for name, part in item.parts.items()})
+
+
+def _flatten(batch: EncodedBatch) -> tuple[list[Encoded], None]:
+    return list(batch.items), None
+
+
+def _unflatten(items: object, context: None) -> EncodedBatch:
+    return EncodedBatch(tuple(items))  # type: ignore[arg-type]  # pytree hands back what it was given
+
+
+pytree.register_pytree_node(EncodedBatch, _flatten, _unflatten, serialized_type_name="laconic.EncodedBatch")
