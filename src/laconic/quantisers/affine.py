@@ -36,8 +36,8 @@ class Affine(Stage):
     per: Literal["tensor", "sample", "channel", "row"] = "tensor"
     symmetric: bool = False
     group: int | None = None
-    stochastic: bool = False
-    seed: int = 0
+    stochastic: bool | None = None
+    seed: int | None = None
 
     name: ClassVar[str] = "affine"
     kind: ClassVar[Kind] = Kind.quantiser
@@ -58,7 +58,7 @@ class Affine(Stage):
                 f"affine: expected group from 32 to 256 and no per= beside it, got group={self.group}, "
                 f"per={self.per}. Try 'affine:bits=4,group=128'"
             )
-        if not 0 <= self.seed < 2**63 or (self.seed and not self.stochastic):
+        if self.seed is not None and not (0 <= self.seed < 2**63 and self.stochastic):
             raise SpecError(
                 f"affine: expected a seed from 0 to 2**63 - 1 beside stochastic=true, got {self.seed}. "
                 "Try 'affine:bits=4,stochastic=true,seed=1'"
@@ -75,8 +75,8 @@ class Affine(Stage):
 
     @property
     def draws(self) -> int | None:
-        """The seed of what is drawn; None where rounding is to the nearest."""
-        return self.seed if self.stochastic else None
+        """The seed of what is drawn, 0 unless given; None where rounding is to the nearest."""
+        return (self.seed or 0) if self.stochastic else None
 
     def out_spec(self, x: TensorSpec) -> PartsSpec:
         if not x.dtype.is_floating_point:
