@@ -131,9 +131,9 @@ def place_chunk(
     to += flag_bytes + width_bytes
     plane_bytes = size - flag_bytes - width_bytes
     for begin in range(0, plane_bytes, piece):
-        at = begin + tl.arange(0, piece)
-        there = at < plane_bytes
-        tl.store(to + at, tl.load(planes + chunk * (4 * BLOCKS * bits) + at, mask=there), mask=there)
+        from_first = begin + tl.arange(0, piece)
+        there = from_first < plane_bytes
+        tl.store(to + from_first, tl.load(planes + chunk * (4 * BLOCKS * bits) + from_first, mask=there), mask=there)
 
 
 @triton.jit(do_not_specialize=["count", "scope"])

@@ -38,7 +38,8 @@ def unpack_chunk(
     block = tl.arange(0, BLOCKS)
     flag_bytes, _ = head_of(chunk * CHUNK, count, 0, bits)
     sound = sound & (flag_bytes <= size)
-    flags = tl.load(stream + begin + block // 8, mask=sound & (block // 8 < flag_bytes), other=0).to(tl.int32)
+    flags_read = tl.where(sound, flag_bytes, 0)
+    flags = tl.load(stream + begin + block // 8, mask=block // 8 < flags_read, other=0).to(tl.int32)
     filled = (flags >> block % 8) & 1
     beyond = (filled > 0) & (chunk * CHUNK + block * BLOCK >= count)
     blocks_filled = tl.sum(filled, axis=0)
@@ -46,12 +47,11 @@ def unpack_chunk(
     head = flag_bytes + width_bytes
     sound = sound & (head <= size) & (tl.max(beyond.to(tl.int32), axis=0) == 0)
     rank = tl.cumsum(filled, axis=0) - filled
-    has_planes = sound & (filled > 0)
-    widths = _width_at(stream + begin + flag_bytes, rank, has_planes, bits)
+    widths = _width_at(stream + begin + flag_bytes, rank, filled * sound.to(tl.int32) > 0, bits)
     words = tl.sum(widths, axis=0)
     sound = sound & (tl.max(widths, axis=0) <= bits) & (head + 4 * words == size)
     tl.store(corrupt, 1, mask=sound == 0)
-    widths = tl.where(sound, widths, 0)
+    widths *= sound.to(tl.int32)
     first = stream + begin + head + 4 * (tl.cumsum(widths, axis=0) - widths)
     lane = tl.arange(0, BLOCK)[None, :]
     z = tl.zeros((BLOCKS, BLOCK), tl.int32)
