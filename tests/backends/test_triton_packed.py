@@ -54,7 +54,7 @@ def compiled(kernel: triton.JITFunction, constants: dict[str, object], types: di
     names = kernel.arg_names
     signature = {name: "constexpr" if name in constants else types.get(name, "i32") for name in names}
     source = ASTSource(kernel, signature, {(names.index(name),): value for name, value in constants.items()})
-    binary = triton.compile(source, target=GPUTarget("cuda", 90, 32), options=dict(bodies.Options))
+    binary = triton.compile(source, target=GPUTarget("cuda", 90, 32), options={"enable_fp_fusion": False})
     return str(binary.asm["ptx"])
 
 

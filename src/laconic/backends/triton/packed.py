@@ -28,7 +28,8 @@ TILE = 4096
 COLUMNS = 1024
 """Of a segment at least: more programs than that would only sum rows anew."""
 
-Options = {"num_warps": 4, "enable_fp_fusion": False}
+PACK_WARPS, WARPS = 8, 4
+"""Packing keeps four floats for each code; more threads share them."""
 
 
 class Lines(NamedTuple):
@@ -50,36 +51,53 @@ class Lines(NamedTuple):
         return of_rows and not any(2**31 - CHUNK <= n < 2**31 for n in self)
 
 
+class Chunks(NamedTuple):
+    """What `pack_chunk` leaves: each chunk's planes and head as if it were of the greatest length, and counts."""
+
+    planes: Tensor
+    heads: Tensor
+    sizes: Tensor
+    filled_blocks: Tensor
+    exceptions: Tensor
+
+    @classmethod
+    def empty(cls, count: int, width: int, device: torch.device) -> Chunks:
+        chunks = triton.cdiv(count, CHUNK)
+        planes = torch.empty(chunks * CHUNK * width // 32, dtype=torch.int32, device=device)
+        heads = torch.empty(chunks * HEAD_BYTES.value, dtype=torch.uint8, device=device)
+        return cls(planes, heads, *(torch.empty(chunks, dtype=torch.int32, device=device) for _ in range(3)))
+
+
 def pack(x: Tensor, step: Tensor, bound: Tensor, width: int, dims: int, out: Tensor) -> tuple[int, Tensor]:
     raw = 1 + x.numel() * width // 8
     if not _takes(x, dims, step, bound, out) or out.numel() < raw:
         return reference_pack(x, step, bound, width, dims, out)
-    lines, one_scope = Lines.of(x, len(step), dims), len(step) == 1
-    chunks = triton.cdiv(x.numel(), CHUNK)
-    planes = x.new_empty(chunks * CHUNK * width // 32, dtype=torch.int32)
-    heads = x.new_empty(chunks * HEAD_BYTES.value, dtype=torch.uint8)
-    sizes, filled, exceptions = (x.new_empty(chunks, dtype=torch.int32) for _ in range(3))
-    grid = (x.detach(), inverse(step), step, bound, x.numel())
-    rounding = (float(top_code(CODES[width], step.dtype)), one_scope, _compute(step))
+    x = x.detach()
     with torch.cuda.device_of(x):
-        pack_chunk[(chunks,)](
-            *(*grid, *lines, planes, heads, sizes, filled, exceptions),
-            *(width, rounding[0], dims, lines.width < BLOCK, *rounding[1:]),
-            **Options,
+        chunks = Chunks.empty(x.numel(), width, x.device)
+        lines = Lines.of(x, len(step), dims)
+        grid = (x, inverse(step), step, bound, x.numel())
+        top, one_scope, compute = float(top_code(CODES[width], step.dtype)), len(step) == 1, _compute(step)
+        pack_chunk[(len(chunks.sizes),)](
+            *(*grid, *lines, *chunks, width, top, dims, lines.width < BLOCK, one_scope, compute),
+            num_warps=PACK_WARPS,
+            enable_fp_fusion=False,
         )
-        ends, lost = sizes.cumsum(0, dtype=torch.int64), exceptions.cumsum(0, dtype=torch.int64)
-        length, count = torch.stack((ends[-1], lost[-1])).tolist()
-        length += 1 + 4 * chunks
-        places = x.new_empty(count, dtype=torch.int64)
+        ends, lost = (counts.cumsum(0, dtype=torch.int64) for counts in (chunks.sizes, chunks.exceptions))
+        length, count = torch.stack((ends[-1], lost[-1])).tolist()  # waits for the GPU
+        places = torch.empty(count, dtype=torch.int64, device=x.device)
         if count:
-            list_exceptions[(chunks,)](*grid, lines.scope, exceptions, lost, places, *rounding, **Options)
-        if length > raw:
+            list_exceptions[(len(lost),)](
+                *(*grid, lines.scope, chunks.exceptions, lost, places, top, one_scope, compute),
+                num_warps=WARPS,
+                enable_fp_fusion=False,
+            )
+        length += 1 + 4 * len(ends)
+        if length <= raw:
+            _write_chunks(chunks, ends, x.numel(), width, out)
+        else:
             _write_raw(x, step, bound, width, dims, out[:raw])
-            return raw, places
-        place_chunk[(chunks,)](
-            planes.view(torch.uint8), heads, sizes, filled, ends, x.numel(), chunks, out, width, PIECE, **Options
-        )
-    return length, places
+    return min(length, raw), places
 
 
 def unpack(data: Tensor, step: Tensor, width: int, dims: int, out: Tensor) -> None:
@@ -106,6 +124,12 @@ def _compute(step: Tensor) -> Any:
     return tl.float64 if step.dtype == torch.float64 else tl.float32
 
 
+def _write_chunks(chunks: Chunks, ends: Tensor, count: int, width: int, out: Tensor) -> None:
+    planes = chunks.planes.view(torch.uint8)
+    rest = (chunks.heads, chunks.sizes, chunks.filled_blocks, ends, count, len(ends), out, width, PIECE)
+    place_chunk[(len(ends),)](planes, *rest, num_warps=WARPS)
+
+
 def _write_raw(x: Tensor, step: Tensor, bound: Tensor, width: int, dims: int, out: Tensor) -> None:
     """Rare, and so without a kernel of its own."""
     codes = torch.empty(x.shape, dtype=CODES[width], device=x.device)
@@ -126,9 +150,7 @@ def _unpack_chunks(data: Tensor, width: int, out: Tensor) -> Tensor:
     ends = sizes.cumsum(0) + head
     residuals = torch.empty(out.numel(), dtype=CODES[width], device=out.device)
     corrupt = (ends[-1:] != data.numel()).int()
-    unpack_chunk[(chunks,)](
-        data, data.numel(), sizes, ends, out.numel(), residuals, corrupt, width, num_warps=Options["num_warps"]
-    )
+    unpack_chunk[(chunks,)](data, data.numel(), sizes, ends, out.numel(), residuals, corrupt, width, num_warps=WARPS)
     if corrupt.item():
         raise _corrupt(data, out)
     return residuals
@@ -147,7 +169,8 @@ def _restore(residuals: Tensor, step: Tensor, width: int, dims: int, out: Tensor
     restore[(programs,)](
         *(residuals, before, step, out, height, lines.width, lines.scope // lines.width, segments),
         *(width, dims, _compute(step), tall, wide, segment),
-        **Options,
+        num_warps=WARPS,
+        enable_fp_fusion=False,
     )
 
 

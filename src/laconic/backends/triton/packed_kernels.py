@@ -36,7 +36,7 @@ HEAD_BYTES = tl.constexpr(16 + 128)
 """What `heads` has for a chunk: its flags, then a byte for each width."""
 
 
-@triton.jit(do_not_specialize=["count", "width", "height", "scope"])
+@triton.jit(do_not_specialize=["width", "height", "scope"])
 def pack_chunk(
     x: tl.tensor,
     inverse: tl.tensor,
@@ -62,24 +62,24 @@ def pack_chunk(
     chunk = tl.program_id(0).to(tl.int64)
     start = chunk * CHUNK
     lane = tl.arange(0, BLOCK)[None, :]
-    at = tl.arange(0, BLOCKS)[:, None] * BLOCK + lane
-    place = start + at
-    inside = place < count
+    at = tl.arange(0, BLOCKS)[:, None] * BLOCK + lane  # from `start` on: 32 bits are enough
+    inside = at < tl.minimum(count - start, CHUNK).to(tl.int32)
+    x += start
     own = scope_of(start, at, scope, one_scope)
-    code, kept = quantise(x, inverse, step, bound, place, own, inside, top, one_scope, compute)
+    code, kept = quantise(x, inverse, step, bound, at, own, inside, top, one_scope, compute)
     tl.store(exceptions + chunk, tl.sum(tl.sum((inside & ~kept).to(tl.int32), axis=1), axis=0))
     if dims > 0:
         row, column = row_and_column(start, width, height, narrow)
         has_west = inside & (column > 0)
         if dims == 1:
             has_west = has_west & (column % SEGMENT != 0)
-        code -= round_to_code(x, inverse, place - 1, own, has_west, top, one_scope, compute)[0]
+        code -= round_to_code(x, inverse, at - 1, own, has_west, top, one_scope, compute)[0]
         if dims == 2:
             has_north = inside & (row % SLAB != 0)
             above = own - (scope <= width).to(tl.int32)  # a scope is a row, or at least an image
-            code -= round_to_code(x, inverse, place - width, above, has_north, top, one_scope, compute)[0]
+            code -= round_to_code(x, inverse, at - width, above, has_north, top, one_scope, compute)[0]
             has_both = has_north & has_west
-            code += round_to_code(x, inverse, place - width - 1, above, has_both, top, one_scope, compute)[0]
+            code += round_to_code(x, inverse, at - width - 1, above, has_both, top, one_scope, compute)[0]
     z = zigzag(code, bits)
     widths = bits_of(tl.max(z.to(tl.uint32), axis=1), bits)
     filled = (widths > 0).to(tl.int32)

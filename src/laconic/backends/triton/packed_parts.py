@@ -52,18 +52,24 @@ def round_to_code(
     one_scope: tl.constexpr,
     compute: tl.constexpr,
 ) -> tuple[tl.tensor, tl.tensor, tl.tensor]:
-    """Codes, whether they fit in `top`, and what they are of. A number that has no bits left for a fraction, once
-    that which shifts them out is added, was rounded half to even; so is none that had none to begin with."""
+    """Codes, whether they fit in `top`, and what they are of.
+
+    Adding 1.5 * 2**23 (2**52) leaves no bits for a fraction, which rounds it half to even; numbers over 2**22 (2**51)
+    may lose more, but stay over a `top` that is less. Where it is not, 2**23 does for the size of all below 2**23,
+    and what is above has no fraction.
+    """
     value = tl.load(x + place, mask=inside, other=0).to(compute)
     scaled = value * of_scope(inverse, scope, inside, one_scope)
-    size = tl.abs(scaled)
     if compute == tl.float64:
-        rounded = tl.where(size < 4503599627370496.0, size + 4503599627370496.0 - 4503599627370496.0, size)
+        rounded = scaled + 6755399441055744.0 - 6755399441055744.0
+    elif top < 4194304.0:
+        rounded = scaled + 12582912.0 - 12582912.0
     else:
+        size = tl.abs(scaled)
         rounded = tl.where(size < 8388608.0, size + 8388608.0 - 8388608.0, size)
-    fits = rounded <= top  # NaN does not
-    code = tl.where(fits, rounded, 0.0).to(tl.int32)
-    return tl.where(scaled < 0, -code, code), fits, value
+        rounded = tl.where(scaled < 0, -rounded, rounded)
+    fits = tl.abs(rounded) <= top  # NaN does not
+    return tl.where(fits, rounded, 0.0).to(tl.int32), fits, value
 
 
 @triton.jit

@@ -17,7 +17,7 @@ import triton.language as tl
 from laconic.backends.triton.packed_parts import BLOCK, BLOCKS, CHUNK, head_of
 
 
-@triton.jit(do_not_specialize=["length", "count"])
+@triton.jit(do_not_specialize=["length"])
 def unpack_chunk(
     stream: tl.tensor,
     length: tl.tensor,
@@ -66,7 +66,7 @@ def unpack_chunk(
     tl.store(residuals + place, code.to(residuals.dtype.element_ty), mask=place < count)
 
 
-@triton.jit(do_not_specialize=["height", "width", "scope_rows", "segments"])
+@triton.jit(do_not_specialize=["height", "scope_rows", "segments"])
 def restore(
     residuals: tl.tensor,
     before: tl.tensor | None,
