@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 import laconic
 from laconic import TensorSpec
 from laconic.encoders.memory import as_bytes
+from laconic.ops import packed as _packed  # noqa: F401  # declares the operators
 from laconic.ops.bitpack import capacity
 
 from ..table import CHAINS, FIXED_SIZE, ramp
@@ -218,6 +219,22 @@ def test_a_gpu_reads_corrupt_bytes() -> None:
         else:
             assert torch.equal(laconic.decode(enc).cpu(), expected)
     torch.cuda.synchronize()
+
+
+def test_an_offset_on_a_gpu_has_31_bits() -> None:
+    if torch.cuda.mem_get_info()[0] < 32e9:
+        pytest.skip("this needs 32 GB of memory")
+    x = torch.zeros(2**31 + 5000, dtype=torch.bfloat16, device="cuda")
+    x[-4900:] = torch.arange(4900) % 100
+    x[2**31 + 7] = torch.inf
+    y, out = torch.empty_like(x), torch.empty(capacity(x.numel(), 1), dtype=torch.uint8, device="cuda")
+    step, bound = torch.ones(1, device="cuda"), torch.full((1,), 0.5, device="cuda")
+    for dims in (0, 1):
+        length, places = torch.ops.laconic.bound_pack_out.default(x, step, bound, 8, dims, out)
+        assert places.tolist() == [2**31 + 7]
+        torch.ops.laconic.bound_unpack_out.default(out[:length].clone(), step, 8, dims, y)
+        y[places] = torch.inf
+        assert torch.equal(x, y)
 
 
 def seconds(run: Callable[[], object]) -> float:

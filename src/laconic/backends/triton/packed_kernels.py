@@ -32,7 +32,7 @@ from laconic.backends.triton.packed_parts import (
     zigzag,
 )
 
-HEAD_BYTES = tl.constexpr(16 + 128)
+HEAD_BYTES = tl.constexpr(FLAG_BYTES.value + BLOCKS.value)
 """What `heads` has for a chunk: its flags, then a byte for each width."""
 
 

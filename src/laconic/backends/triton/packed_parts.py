@@ -11,13 +11,16 @@ from __future__ import annotations
 import triton
 import triton.language as tl
 
-CHUNK = tl.constexpr(4096)
-BLOCK = tl.constexpr(32)
-BLOCKS = tl.constexpr(128)
-FLAG_BYTES = tl.constexpr(16)
+from laconic.ops import bitpack
+from laconic.ops.lorenzo import RESTART
+
+CHUNK = tl.constexpr(bitpack.CHUNK)
+BLOCK = tl.constexpr(bitpack.BLOCK)
+BLOCKS = tl.constexpr(bitpack.CHUNK // bitpack.BLOCK)
+FLAG_BYTES = tl.constexpr(bitpack.CHUNK // bitpack.BLOCK // 8)
 """Of a whole chunk."""
-SEGMENT = tl.constexpr(4096)
-SLAB = tl.constexpr(64)
+SEGMENT = tl.constexpr(RESTART[1])
+SLAB = tl.constexpr(RESTART[2])
 """After how many codes, or rows of them, prediction starts anew."""
 
 
