@@ -7,7 +7,7 @@ INSTALLED := $(VENV)/.installed
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help install test demo lint bench clean
+.PHONY: help install test demo lint bench rate clean
 
 help:  ## List these commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -35,6 +35,11 @@ lint: $(INSTALLED)  ## Check format, style and types
 bench: $(INSTALLED)  ## Measure the block codec again, and draw what was measured (about ten minutes)
 	$(BIN)/laconic bench blocks --out results/blocks.json
 	$(BIN)/laconic bench plot results/blocks.json --out results
+
+rate: $(INSTALLED)  ## Measure the codecs with a bound beside their peers (FIELDS=... adds files; about five minutes)
+	$(BIN)/laconic bench rate images $(FIELDS) --out results/rate.json
+	$(BIN)/laconic bench plot results/rate.json --out results
+	$(BIN)/python -m tests.test_docs >/dev/null
 
 clean:  ## Remove everything that was built
 	rm -rf $(VENV) build dist demo src/laconic/backends/native/_core*.so

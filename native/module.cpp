@@ -16,6 +16,7 @@
 #include "block.h"
 #include "codes.h"
 #include "grid.h"
+#include "huffman.h"
 #include "isa.h"
 
 namespace nb = nanobind;
@@ -123,6 +124,17 @@ int grid(std::uintptr_t values, int dtype, std::int64_t scopes, std::int64_t sco
                       static_cast<BoundKind>(kind), value, pointer<void>(steps), pointer<void>(bounds), threads);
 }
 
+std::int64_t encode_huffman(std::uintptr_t codes_ptr, std::int64_t count, int itemsize, std::uintptr_t stream_ptr,
+                            int threads) {
+    return huffman_encode(pointer<const void>(codes_ptr), count, itemsize, pointer<std::uint8_t>(stream_ptr), threads);
+}
+
+bool decode_huffman(std::uintptr_t stream_ptr, std::size_t size, std::uintptr_t codes_ptr, std::int64_t count,
+                    int itemsize, int threads) {
+    return huffman_decode(pointer<const std::uint8_t>(stream_ptr), size, pointer<void>(codes_ptr), count, itemsize,
+                          threads);
+}
+
 }  // namespace
 
 NB_MODULE(_core, m) {
@@ -150,4 +162,12 @@ NB_MODULE(_core, m) {
     m.def("bound_grid", &grid, "values_ptr"_a, "dtype"_a, "scopes"_a, "scope"_a, "kind"_a, "value"_a, "steps_ptr"_a,
           "bounds_ptr"_a, "threads"_a, nb::call_guard<nb::gil_scoped_release>(),
           "Fills the step and the bound of each scope; gives the width of codes.");
+    m.def("huffman_encode", &encode_huffman, "codes_ptr"_a, "count"_a, "itemsize"_a, "stream_ptr"_a, "threads"_a,
+          nb::call_guard<nb::gil_scoped_release>(),
+          "Contiguous codes of 1, 2 or 4 bytes -> a stream of at most 1 + count * itemsize bytes. Gives their number, "
+          "-1 without memory.");
+
+    m.def("huffman_decode", &decode_huffman, "stream_ptr"_a, "size"_a, "codes_ptr"_a, "count"_a, "itemsize"_a,
+          "threads"_a, nb::call_guard<nb::gil_scoped_release>(),
+          "A stream -> contiguous codes. False if it is not what huffman_encode gives for so many codes.");
 }

@@ -26,6 +26,13 @@ FIXED_SIZE = [
 
 CHAINS = FIXED_SIZE
 
+VARIABLE_SIZE = [
+    "affine|huffman",
+    "affine:bits=4,per=channel,symmetric=true|huffman",
+    "cast:dtype=bfloat16|huffman",
+    "cast:dtype=float32|huffman",
+]
+
 SHAPES = [(2, 3, 16, 24), (2, 3, 13, 21), (1, 1, 1, 9), (4, 8, 8), (5, 7)]
 
 FLOATS = [torch.float32, torch.float64, torch.float16, torch.bfloat16]

@@ -1,6 +1,7 @@
 """Every code block of the README runs, every link leads somewhere, and every table says what was measured.
 
-`python -m tests.test_docs` prints the tables from `results/`.
+`python -m tests.test_docs` prints the tables of the block codec from `results/`, and puts those of the rate study
+and its figures where the pages have a mark for them: `<!-- rate DATA BOUND -->`, `<!-- rate FIGURE -->`.
 """
 
 from __future__ import annotations
@@ -12,9 +13,14 @@ from typing import Any
 
 import pytest
 
+from laconic.bench.rate.front import front
+from laconic.bench.rate.study import RateStudy, Row, load
+
 ROOT = Path(__file__).parent.parent
 RESULTS = ROOT / "results" / "blocks.json"
 GPU_RESULTS = ROOT / "results" / "blocks-h200.json"
+RATE_RESULTS = ROOT / "results" / "rate.json"
+RATE_MARK = re.compile(r"(<!-- rate (\S+) ?(\S*) -->\n).*?(<!-- end -->)", flags=re.DOTALL)
 PAGES = [path for path in (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *ROOT.glob("docs/*.md")) if path.exists()]
 
 
@@ -84,6 +90,50 @@ def test_a_table_says_what_no_gpu_did() -> None:
     assert gpu_table(json.loads(GPU_RESULTS.read_text())) in (ROOT / "docs" / "performance.md").read_text()
 
 
+def rate_table(study: RateStudy, data: str, bound: float) -> str:
+    """Everybody on one data set at one bound, on one thread, the smallest first."""
+    cell = study.cell(data, bound, threads=1)
+    ahead = {row.name for row in front(cell)}
+    lines = ["| | | times smaller | PSNR (dB) | encode (GB/s) | decode (GB/s) |", "|---|---|---|---|---|---|"]
+    for row in sorted(cell, key=lambda row: -row.ratio):
+        lines.append(f"| {'●' if row.name in ahead else ''} | " + " | ".join(_rate_cells(row)) + " |")
+    machine = study.machine
+    lines.append(f"\n{machine['cpu']}, one thread ({machine['native']}), {machine['date']}.")
+    return "\n".join(lines) + "\n"
+
+
+def _rate_cells(row: Row) -> list[str]:
+    name = row.name.replace("|", "\\|")
+    quality = "lossless" if row.psnr is None else f"{row.psnr:.1f}"
+    broken = "" if row.over_bound <= 1 else f" ({row.over_bound:.5f} times the bound)"
+    speeds = [f"{speed:.2f}" for speed in (row.encode_gb_per_s, row.decode_gb_per_s)]
+    return [f"**`{name}`**" if row.is_ours else name + broken, f"{row.ratio:.2f}", quality, *speeds]
+
+
+def with_rate_results(page: Path) -> str:
+    """A page's text, with the tables and figures of the rate study as the results have them."""
+    study = load(RATE_RESULTS)
+    results = "results" if page.parent == ROOT else "../results"
+
+    def filled(mark: re.Match[str]) -> str:
+        data, bound = mark[2], mark[3]
+        table = rate_table(study, data, float(bound)) + "\n" if bound else ""
+        figure, alt = (f"front-{data}", f"{data}: ratio against speed") if bound else (data, data)
+        return f"{mark[1]}{table}![{alt}]({results}/rate-{figure}.svg)\n{mark[4]}"
+
+    return RATE_MARK.sub(filled, page.read_text())
+
+
+@pytest.mark.skipif(not RATE_RESULTS.exists(), reason="an installed package has no results beside it")
+@pytest.mark.parametrize("page", ["README.md", "docs/error-bounded.md"])
+def test_a_table_says_what_no_peer_did(page: str) -> None:
+    text = (ROOT / page).read_text()
+    assert RATE_MARK.search(text)
+    assert text == with_rate_results(ROOT / page)
+
+
 if __name__ == "__main__":
     print(floors_table(json.loads(RESULTS.read_text())))
     print(gpu_table(json.loads(GPU_RESULTS.read_text())))
+    for marked in (ROOT / "README.md", ROOT / "docs" / "error-bounded.md"):
+        marked.write_text(with_rate_results(marked))

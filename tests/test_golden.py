@@ -26,6 +26,8 @@ CASES = {
     "0.1.0-cast-bfloat16": "cast:dtype=bfloat16",
     "0.1.0-affine": "dct:chop=4|affine:bits=8",
     "0.1.0-affine-channel-symmetric": "affine:bits=5,per=channel,symmetric=true",
+    "0.1.0-huffman": "affine|huffman",
+    "0.1.0-huffman-wide": "cast:dtype=bfloat16|huffman",
 }
 
 

@@ -13,7 +13,7 @@ from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 from laconic import registry
 from laconic.errors import SpecError
-from laconic.stage import Stage
+from laconic.stage import Stage, option_name
 
 _BOOLS = {"true": True, "false": False}
 
@@ -41,7 +41,7 @@ def parse_stage(text: str) -> Stage:
             raise SpecError(f"'{text.strip()}' gives {key} twice. For example '{cls.example}'")
         given[key] = value
     _check_complete(cls, given)
-    return cls(**given)
+    return cls(**{f.name: given[option_name(f)] for f in _fields(cls) if option_name(f) in given})
 
 
 def check_order(stages: Iterable[Stage]) -> None:
@@ -69,7 +69,7 @@ def _in_order(chain: tuple[Stage, ...]) -> str:
 def _parse_option(cls: type[Stage], option: str) -> tuple[str, Any]:
     key, equals, value = (piece.strip() for piece in option.partition("="))
     types = get_type_hints(cls)
-    fields = {f.name: types[f.name] for f in dataclasses.fields(cls)}  # type: ignore[arg-type]
+    fields = {option_name(f): types[f.name] for f in _fields(cls)}
     if key not in fields or not equals:
         close = difflib.get_close_matches(key, fields, n=1)
         meant = f" Did you mean '{close[0]}'?" if close and equals else ""
@@ -99,10 +99,14 @@ def _parse_value(cls: type[Stage], key: str, kind: Any, text: str) -> Any:
 
 
 def _check_complete(cls: type[Stage], given: dict[str, Any]) -> None:
-    for f in dataclasses.fields(cls):  # type: ignore[arg-type]
+    for f in _fields(cls):
         needed = f.default is dataclasses.MISSING and f.default_factory is dataclasses.MISSING
-        if needed and f.name not in given:
-            raise SpecError(f"'{cls.name}' needs {f.name}=..., for example '{cls.example}'")
+        if needed and option_name(f) not in given:
+            raise SpecError(f"'{cls.name}' needs {option_name(f)}=..., for example '{cls.example}'")
+
+
+def _fields(cls: type[Stage]) -> tuple[dataclasses.Field[Any], ...]:
+    return dataclasses.fields(cls)  # type: ignore[arg-type]  # every concrete stage is a dataclass
 
 
 def _alternatives(kind: Any) -> tuple[Any, ...]:

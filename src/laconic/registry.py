@@ -19,14 +19,17 @@ BUILT_IN = {
     "constant": "laconic.encoders.plain:Constant",
     "dct": "laconic.transforms.bases:Dct",
     "hadamard": "laconic.transforms.bases:Hadamard",
+    "huffman": "laconic.encoders.huffman:Huffman",
     "lorenzo": "laconic.predictors.lorenzo:Lorenzo",
     "lz4": "laconic.encoders.library:Lz4",
+    "peer": "laconic.encoders.peer:Peer",
     "raw": "laconic.encoders.plain:Raw",
     "zfp": "laconic.transforms.bases:Zfp",
     "zstd": "laconic.encoders.library:Zstd",
 }
 
 FUSIONS = {
+    ("bound", "lorenzo"): "laconic.quantisers.packed:BoundLorenzo",
     ("bound", "bitpack"): "laconic.quantisers.packed:BoundBitpack",
     ("bound", "lorenzo", "bitpack"): "laconic.quantisers.packed:BoundBitpack",
 }

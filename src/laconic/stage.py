@@ -169,8 +169,8 @@ class Stage(ABC):
         """The fields to print: all that differ from their default, or all of them. None means 'not given'."""
         fields = dataclasses.fields(self)  # type: ignore[arg-type]  # every concrete stage is a dataclass
         values = {f.name: getattr(self, f.name) for f in fields}
-        keep = {f.name for f in fields if spell_defaults or values[f.name] != f.default}
-        return {name: value for name, value in values.items() if name in keep and value is not None}
+        kept = [f for f in fields if spell_defaults or values[f.name] != f.default]
+        return {option_name(f): values[f.name] for f in kept if values[f.name] is not None}
 
     def text(self, *, spell_defaults: bool = False) -> str:
         """This stage as a person would write it, or with every field spelled out, as files keep it."""
@@ -187,6 +187,11 @@ class Tiling(NamedTuple):
 
     serial: int = 1
     span: int | None = None
+
+
+def option_name(field: dataclasses.Field[Any]) -> str:
+    """How the text of a codec calls a field: by its name, unless its metadata say otherwise."""
+    return str(field.metadata.get("option", field.name))
 
 
 def _print(value: Any) -> str:

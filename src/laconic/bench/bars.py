@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Protocol
+
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
@@ -12,7 +14,14 @@ from laconic.bench.study import Row, Study, Verdict, by_race
 from laconic.bench.tables import plain_number
 
 
-def floors(study: Study) -> Figure:
+class Judged(canvas.Measured, Protocol):
+    """A study with verdicts, of any kind."""
+
+    @property
+    def verdicts(self) -> tuple[Verdict, ...]: ...
+
+
+def floors(study: Judged) -> Figure:
     """Every verdict as a multiple of its floor, so that one axis serves all: right of 1 is met."""
     height = 1.6 + 0.21 * len(study.verdicts)
     figure, (ax,) = canvas.new_figure("Speed floors", ["measured, as a multiple of the floor"], study, (10.5, height))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 from matplotlib import colormaps, style
 from matplotlib.axes import Axes
@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullFormatter
 
 from laconic.bench import machine
-from laconic.bench.study import Study
+from laconic.bench.machine import Machine
 
 STYLE = {
     "axes.axisbelow": True,
@@ -35,10 +35,22 @@ MARKERS = "osD^vPX"
 GOOD, BAD, PEER = SERIES[0], SERIES[1], "#555555"
 
 
-def new_figure(title: str, panels: Sequence[str], study: Study, size: tuple[float, float]) -> tuple[Figure, list[Axes]]:
-    """A row of panels under a title, above the name of the hardware."""
+class Measured(Protocol):
+    """A study of any kind: a caption needs no more of it."""
+
+    @property
+    def machine(self) -> Machine: ...
+
+
+S = TypeVar("S", bound=Measured)
+
+
+def new_figure(
+    title: str, panels: Sequence[str], study: Measured, size: tuple[float, float], rows: int = 1
+) -> tuple[Figure, list[Axes]]:
+    """Panels, row by row, under a title, above the name of the hardware."""
     figure = Figure(figsize=size, layout="constrained")
-    axes = list(figure.subplots(1, len(panels), squeeze=False)[0])
+    axes = list(figure.subplots(rows, len(panels) // rows, squeeze=False).flat)
     for ax, panel in zip(axes, panels, strict=True):
         ax.set_title(panel)
     figure.suptitle(title, fontsize=11, fontweight="bold")
@@ -77,6 +89,6 @@ def legend_beside(figure: Figure, ax: Axes) -> None:
     figure.legend(*ax.get_legend_handles_labels(), loc="outside right center")
 
 
-def save(draw: Callable[[Study], Figure], study: Study, path: Path) -> None:
+def save(draw: Callable[[S], Figure], study: S, path: Path) -> None:
     with style.context(STYLE):
         draw(study).savefig(path, format="svg", metadata={"Date": None})

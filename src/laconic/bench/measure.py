@@ -23,7 +23,8 @@ SLICE_SECONDS = 1e-2
 """What takes less is repeated until it takes this long: the clock and the loop must not be what is measured."""
 
 SETTLE_SECONDS = 2e-2
-"""Waited before each turn: PyTorch's threads spin for milliseconds after the turn before, on the next one's cores."""
+"""Waited before each turn: PyTorch's threads spin for milliseconds after the turn before, on the next one's cores.
+Among turns of one thread there is nothing to wait for."""
 
 
 class WrongResult(LaconicError):  # noqa: N818  # reads as what it is
@@ -72,6 +73,8 @@ class Contender:
     threads: int | None = None
     """Other than those of the whole measurement."""
     parameters: Mapping[str, int] = field(default_factory=dict)
+    clock: Callable[[int], float] | None = None
+    """Seconds for so many runs, of what runs in another process and is timed there."""
 
 
 @dataclass(frozen=True)
@@ -114,9 +117,13 @@ def _warm_up(contender: Contender, device: torch.device, threads: int) -> int:
 
 def _time(contender: Contender, loops: int, device: torch.device, threads: int) -> float:
     """Seconds for one run: the one clock of every number."""
-    _use_threads(contender, contender.threads or threads)
+    before, now = torch.get_num_threads(), contender.threads or threads
+    _use_threads(contender, now)
     synchronise(device)
-    sleep(SETTLE_SECONDS)
+    if max(before, now) > 1:
+        sleep(SETTLE_SECONDS)
+    if contender.clock is not None:
+        return contender.clock(loops) / loops
     start = perf_counter()
     for _ in range(loops):
         contender.run()

@@ -2,26 +2,53 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Callable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from laconic.bench import study
+from laconic.bench.rate import study as rate_study
 from laconic.errors import MissingExtra
 from laconic.files import file_errors, replacing
 
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
 
 def draw(file: Path, folder: Path) -> list[Path]:
-    """Draws a figure for every section that was measured; gives their files."""
-    found = study.load(file)
+    """Draws all that was measured, of whichever study the file holds; gives the figures' files."""
+    is_rate = _kind(file) == rate_study.KIND
+    found = rate_study.load(file) if is_rate else study.load(file)
     try:
-        from laconic.bench import canvas, figures
+        from laconic.bench import canvas
     except ImportError as error:
         raise MissingExtra("matplotlib", "plot", "Drawing figures") from error
     with file_errors(folder, "make"):
         folder.mkdir(parents=True, exist_ok=True)
     written = []
-    for name, figure in figures.FIGURES.items():
-        if found.section(name):
-            written.append(folder / f"{name}.svg")
-            with replacing(written[-1]) as temporary:
-                canvas.save(figure, found, temporary)
+    for name, figure in _figures(found).items():
+        written.append(folder / f"{name}.svg")
+        with replacing(written[-1]) as temporary:
+            canvas.save(figure, found, temporary)
     return written
+
+
+def _kind(file: Path) -> object:
+    """What a file says it is; None where it says nothing, which `load` will explain."""
+    try:
+        with file_errors(file, "read"):
+            value = json.loads(file.read_bytes())
+    except ValueError:
+        return None
+    return value.get("kind") if isinstance(value, dict) else None
+
+
+def _figures(found: study.Study | rate_study.RateStudy) -> dict[str, Callable[..., Figure]]:
+    if isinstance(found, rate_study.RateStudy):
+        from laconic.bench.rate.figures import figures
+
+        return dict(figures(found))
+    from laconic.bench.figures import FIGURES
+
+    return {name: figure for name, figure in FIGURES.items() if found.section(name)}

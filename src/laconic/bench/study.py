@@ -131,11 +131,12 @@ def _parse(value: Any) -> Study:
     if (value.get("kind"), value.get("version")) != (KIND, VERSION):
         raise ValueError(f"expected kind {KIND!r}, version {VERSION}")
     plain = {name: value[name] for name in ("command", "device", "seed", "machine")}
-    verdicts = tuple(Verdict(**_only(Verdict, verdict)) for verdict in value["verdicts"])
-    return Study(**plain, verdicts=verdicts, rows=tuple(Row(**_only(Row, row)) for row in value["rows"]))
+    verdicts = tuple(Verdict(**only(Verdict, verdict)) for verdict in value["verdicts"])
+    return Study(**plain, verdicts=verdicts, rows=tuple(Row(**only(Row, row)) for row in value["rows"]))
 
 
-def _only(kind: Any, value: dict[str, Any]) -> dict[str, Any]:
+def only(kind: Any, value: dict[str, Any]) -> dict[str, Any]:
+    """The fields of a dataclass, out of JSON that may hold more; KeyError where one is missing."""
     return {field.name: value[field.name] for field in fields(kind)}
 
 

@@ -32,15 +32,15 @@ def tables(study: Study) -> Iterator[Table]:
     """The verdicts, then every section that was measured."""
     caption = f"{machine.summary(study.machine)}\n{study.command}"
     if study.verdicts:
-        yield _verdict_table(study.verdicts, caption)
+        yield verdict_table(study.verdicts, caption)
     for name, section in SECTIONS.items():
         rows = study.section(name)
         if rows:
             yield _section_table(section, rows, caption)
 
 
-def _verdict_table(verdicts: Sequence[Verdict], caption: str) -> Table:
-    table = _table("Floors: ratios within one run", caption)
+def verdict_table(verdicts: Sequence[Verdict], caption: str) -> Table:
+    table = plain_table("Floors: ratios within one run", caption)
     table.add_column("what")
     for column in ("measured", "floor", "aim"):
         table.add_column(column, justify="right")
@@ -67,7 +67,7 @@ def _met(met: bool) -> str:
 
 def _section_table(section: Section, rows: Sequence[Row], caption: str) -> Table:
     """A contender that goes no way, such as `copy_`, stands beside both."""
-    table = _table(f"{section.title} [{section.unit}]".replace("[", r"\["), caption)
+    table = plain_table(f"{section.title} [{section.unit}]".replace("[", r"\["), caption)
     table.add_column("tensor")
     table.add_column("")
     names = list(dict.fromkeys(row.name for row in rows))
@@ -95,5 +95,5 @@ def plain_number(value: float) -> str:
     return f"{value:,.0f}" if value >= 100 else f"{value:.3g}"
 
 
-def _table(title: str, caption: str) -> Table:
+def plain_table(title: str, caption: str) -> Table:
     return Table(title=title, caption=caption, caption_justify="left", title_justify="left")

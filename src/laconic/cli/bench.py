@@ -44,8 +44,40 @@ def blocks(
 
 
 @app.command()
+def rate(
+    data: Annotated[
+        list[str], typer.Argument(help="images, or files: .npy, .npz (or A.npz:NAME), .safetensors, .png.")
+    ],
+    bounds: Annotated[str, typer.Option(help="Shares of max - min: 1e-1..1e-5 (decades), or a list.")] = "1e-1..1e-5",
+    codecs: Annotated[list[str] | None, typer.Option(help="One more chain; may be repeated.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Write the JSON here.")] = None,
+    threads: Annotated[int | None, typer.Option(min=1, help="Beside one. All cores when not given.")] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="Fewer rounds: to try, not to quote.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the JSON instead of tables.")] = False,
+) -> None:
+    """Ratio, quality and speed at each error bound, for laconic's chains and every peer that is installed."""
+    import torch
+
+    from laconic.bench.rate.measure import measure, steps
+    from laconic.bench.rate.plan import Plan, parse_bounds
+    from laconic.bench.rate.tables import tables
+    from laconic.cli.rate_data import data_sets
+
+    limits, threads = parse_bounds(bounds), threads or torch.get_num_threads()
+    plan = Plan(data_sets(data), tuple(data), limits, tuple(codecs or ()), threads, quick)
+    with console.progress(steps(plan)) as begin:
+        result = measure(plan, begin)
+    if out is not None:
+        result.save(out)
+    if as_json:
+        console.show_json(result.to_json())
+    else:
+        console.show(*tables(result))
+
+
+@app.command()
 def plot(
-    file: Annotated[Path, typer.Argument(help="What 'laconic bench blocks --out' wrote.")],
+    file: Annotated[Path, typer.Argument(help="What '--out' of 'laconic bench blocks' or 'rate' wrote.")],
     out: Annotated[Path, typer.Option(help="A folder for the figures (SVG).")],
 ) -> None:
     """Draw the figures of a measurement, from its JSON alone."""

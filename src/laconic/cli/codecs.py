@@ -49,7 +49,9 @@ def describe(stage: type[Stage]) -> dict[str, Any]:
 def _describe_option(field: dataclasses.Field[Any], hint: Any) -> dict[str, Any]:
     required = field.default is dataclasses.MISSING
     default = None if required else field.default
-    return {"name": field.name, "values": _values(hint), "required": required, "default": default}
+    from laconic.stage import option_name
+
+    return {"name": option_name(field), "values": _values(hint), "required": required, "default": default}
 
 
 def _values(hint: Any) -> str:

@@ -14,6 +14,7 @@ The bound is of one kind: `abs`, or a part of the scope's range (`rel`, of max -
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Literal, NamedTuple
 
@@ -100,12 +101,24 @@ class Bound(Stage):
         return {"step": step, "index": places.to(_index_dtype(TensorSpec.of(x))), "values": values}
 
     def decode(self, parts: Parts, x: TensorSpec, version: int, out: Tensor | None = None) -> Tensor:
-        target = out if out is not None and out.is_contiguous() else room_for(x, parts.main.device)
-        if x.numel:
-            step = parts.side["step"].reshape(-1).contiguous()
-            torch.ops.laconic.bound_decode_out.default(parts.main.contiguous(), step, target)
-            ops.put_exceptions(target, parts.side["index"], parts.side["values"])
-        return target if out is None or target is out else out.copy_(target)
+        main = parts.main.contiguous()
+        return restored(main, parts.side, x, out, torch.ops.laconic.bound_decode_out.default)
+
+
+def restored(
+    main: Tensor,
+    side: Mapping[str, Tensor],
+    x: TensorSpec,
+    out: Tensor | None,
+    decode: Callable[..., None],
+    *options: int,
+) -> Tensor:
+    """A tensor of spec `x`: what `decode(main, step, *options, out)` makes of the codes, and the exceptions."""
+    target = out if out is not None and out.is_contiguous() else room_for(x, main.device)
+    if x.numel:
+        decode(main, side["step"].reshape(-1).contiguous(), *options, target)
+        ops.put_exceptions(target, side["index"], side["values"])
+    return target if out is None or target is out else out.copy_(target)
 
 
 def _index_dtype(x: TensorSpec) -> torch.dtype:

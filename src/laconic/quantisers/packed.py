@@ -1,4 +1,4 @@
-"""`bound|bitpack` and `bound|lorenzo|bitpack` as one operator."""
+"""`bound|lorenzo`, `bound|bitpack` and `bound|lorenzo|bitpack`, each as one operator."""
 
 from __future__ import annotations
 
@@ -9,11 +9,10 @@ import torch
 from torch import Tensor
 
 from laconic.fusion import Fusion, Side
-from laconic.ops import bound as bound_ops
 from laconic.ops import packed as ops  # noqa: F401  # declares the operators
 from laconic.ops.bitpack import capacity
 from laconic.predictors.lorenzo import Lorenzo
-from laconic.quantisers.bound import CODES, Bound
+from laconic.quantisers.bound import CODES, Bound, restored
 from laconic.stage import Context, Parts, Stage, TensorSpec, room_for
 
 
@@ -41,12 +40,36 @@ class BoundBitpack(Fusion):
         specs: Sequence[TensorSpec],
         out: Tensor | None,
     ) -> Tensor:
-        x, width = specs[0], 8 * specs[1].dtype.itemsize
-        target = out if out is not None and out.is_contiguous() else room_for(x, main.device)
-        step = sides[0]["step"].reshape(-1).contiguous()
-        torch.ops.laconic.bound_unpack_out.default(main.contiguous(), step, width, _dims(stages, x), target)
-        bound_ops.put_exceptions(target, sides[0]["index"], sides[0]["values"])
-        return target if out is None or target is out else out.copy_(target)
+        width, dims = 8 * specs[1].dtype.itemsize, _dims(stages, specs[0])
+        unpack = torch.ops.laconic.bound_unpack_out.default
+        return restored(main.contiguous(), sides[0], specs[0], out, unpack, width, dims)
+
+
+class BoundLorenzo(Fusion):
+    """Floats to what prediction leaves of their codes, in one pass over memory."""
+
+    def takes(self, stages: Sequence[Stage], x: TensorSpec) -> bool:
+        return x.numel > 0 and _dims(stages, x) > 0
+
+    def encode(self, stages: Sequence[Stage], x: Tensor, ctx: Context, room: Tensor | None) -> list[Parts]:
+        bound = cast(Bound, stages[0])
+        x = x.detach().contiguous()
+        grid, spec = bound.grid(x), TensorSpec.of(x)
+        codes = torch.empty(x.shape, dtype=CODES[grid.width], device="meta")
+        residuals = room_for(TensorSpec.of(codes), x.device, room)
+        places = torch.ops.laconic.bound_predict_out.default(x, grid.step, grid.bound, _dims(stages, spec), residuals)
+        return [Parts(codes, bound.side(x, grid, places)), Parts(residuals)]
+
+    def decode(
+        self,
+        stages: Sequence[Stage],
+        main: Tensor,
+        sides: Sequence[Side],
+        specs: Sequence[TensorSpec],
+        out: Tensor | None,
+    ) -> Tensor:
+        restore = torch.ops.laconic.bound_restore_out.default
+        return restored(main.contiguous(), sides[0], specs[0], out, restore, _dims(stages, specs[0]))
 
 
 def _dims(stages: Sequence[Stage], x: TensorSpec) -> int:

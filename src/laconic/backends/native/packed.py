@@ -1,4 +1,4 @@
-"""`bound`, `lorenzo` and `bitpack` in one pass of C++."""
+"""`bound`, `lorenzo` and `bitpack`, two or three of them, in one pass of C++."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from laconic.backends.native.codes import CORE, code_shape, floats, places, take
 from laconic.errors import CorruptData
 from laconic.ops import LIBRARY
 from laconic.ops.bound import top_code
-from laconic.ops.packed import CODES, reference_pack, reference_unpack
+from laconic.ops.packed import CODES, reference_pack, reference_predict, reference_restore, reference_unpack
 
 
 def pack(x: Tensor, step: Tensor, bound: Tensor, width: int, dims: int, out: Tensor) -> tuple[int, Tensor]:
@@ -31,5 +31,24 @@ def unpack(data: Tensor, step: Tensor, width: int, dims: int, out: Tensor) -> No
     return None
 
 
+def predict(x: Tensor, step: Tensor, bound: Tensor, dims: int, residuals: Tensor) -> Tensor:
+    if not takes(x, step, bound, residuals):
+        return reference_predict(x, step, bound, dims, residuals)
+    shape = code_shape(x, residuals.dtype, dims)
+    grid = floats(x, step, bound, top_code(residuals.dtype, step.dtype))
+    _, found = CORE.float_encode(grid, shape, False, residuals.data_ptr(), torch.get_num_threads())
+    return places(found)
+
+
+def restore(residuals: Tensor, step: Tensor, dims: int, out: Tensor) -> None:
+    if not takes(residuals, step, out):
+        return reference_restore(residuals, step, dims, out)
+    shape = code_shape(out, residuals.dtype, dims)
+    CORE.float_decode(residuals.data_ptr(), -1, shape, floats(out, step), torch.get_num_threads())
+    return None
+
+
+LIBRARY.impl("bound_predict_out", predict, "CPU")
+LIBRARY.impl("bound_restore_out", restore, "CPU")
 LIBRARY.impl("bound_pack_out", pack, "CPU")
 LIBRARY.impl("bound_unpack_out", unpack, "CPU")

@@ -1,0 +1,1 @@
+"""Compressors of others, wrapped once each: numpy arrays in, bytes out, nothing of laconic's own in between."""
