@@ -153,7 +153,13 @@ PACKED = [
     "bound:rel=1e-3,per=channel|lorenzo:dims=1|bitpack",
     "bound:rel=1e-2,per=row|bitpack",
 ]
-NOT_FUSED = ["bound:rel=1e-2", "bound:rms=1e-3,per=row|lorenzo", "bound:rel=1e-2|lorenzo:dims=3|bitpack", "bitpack"]
+NOT_FUSED = [
+    "bound:rel=1e-2",
+    "bound:rms=1e-3,per=row|lorenzo",
+    "bound:rel=1e-2|lorenzo|huffman",
+    "bound:rel=1e-2|lorenzo:dims=3|bitpack",
+    "bitpack",
+]
 EDGES = [(1,), (4097,), (2, 65, 64), (3, 70, 33), (2, 3, 130, 1100), (900, 5), (1, 8200), (300_001,)]
 """Across the ends of blocks, chunks, slabs of 64 rows, and of what one program sums over."""
 

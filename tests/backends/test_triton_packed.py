@@ -41,9 +41,9 @@ def test_kernels_in_the_interpreter() -> None:
     assert child.returncode == 0, child.stdout + child.stderr
 
 
-@pytest.mark.parametrize("operator", ["laconic::bound_pack_out", "laconic::bound_unpack_out"])
+@pytest.mark.parametrize("operator", ["pack", "unpack", "restore"])
 def test_a_gpu_runs_the_reference(operator: str) -> None:
-    assert torch._C._dispatch_has_kernel_for_dispatch_key(operator, "CUDA")
+    assert torch._C._dispatch_has_kernel_for_dispatch_key(f"laconic::bound_{operator}_out", "CUDA")
 
 
 def compiled(kernel: triton.JITFunction, constants: dict[str, object], types: dict[str, str]) -> str:
@@ -120,6 +120,11 @@ def assert_same(x: Tensor, step: Tensor, bound: Tensor, width: int, dims: int) -
     bodies.unpack(room[:length], step, width, dims, back)
     ops.reference_unpack(room[:length], step, width, dims, expected_back)
     assert torch.equal(back, expected_back)
+    if dims:
+        residuals = torch.empty(x.shape, dtype=ops.CODES[width])
+        ops.reference_predict(x, step, bound, dims, residuals)
+        bodies.restore_residuals(residuals, step, dims, back.zero_())
+        assert torch.equal(back, expected_back)
     return room[:length]
 
 
@@ -138,6 +143,7 @@ def _only_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
     refused = mock.Mock(side_effect=AssertionError("the kernels did not take this"))
     monkeypatch.setattr(bodies, "reference_pack", refused)
     monkeypatch.setattr(bodies, "reference_unpack", refused)
+    monkeypatch.setattr(bodies, "reference_restore", refused)
 
 
 @pytest.fixture(autouse=True)

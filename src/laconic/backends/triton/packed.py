@@ -17,7 +17,7 @@ from laconic.ops import LIBRARY
 from laconic.ops.bitpack import BLOCK, CHUNK, RAW
 from laconic.ops.bound import inverse, top_code
 from laconic.ops.lorenzo import RESTART
-from laconic.ops.packed import CODES, reference_pack, reference_unpack
+from laconic.ops.packed import CODES, reference_pack, reference_restore, reference_unpack
 
 FLOATS = (torch.float32, torch.float64, torch.float16, torch.bfloat16)
 
@@ -28,8 +28,10 @@ TILE = 4096
 COLUMNS = 1024
 """Of a segment at least: more programs than that would only sum rows anew."""
 
-PACK_WARPS, WARPS = 8, 4
+WARPS, PACK_WARPS = 4, 8
 """Packing keeps four floats for each code; more threads share them."""
+EXACT: dict[str, Any] = {"enable_fp_fusion": False}
+"""Products and sums stay two roundings, as in the receiver's arithmetic."""
 
 
 class Lines(NamedTuple):
@@ -81,7 +83,7 @@ def pack(x: Tensor, step: Tensor, bound: Tensor, width: int, dims: int, out: Ten
         pack_chunk[(len(chunks.sizes),)](
             *(*grid, *lines, *chunks, width, top, dims, lines.width < BLOCK, one_scope, compute),
             num_warps=PACK_WARPS,
-            enable_fp_fusion=False,
+            **EXACT,
         )
         ends, lost = (counts.cumsum(0, dtype=torch.int64) for counts in (chunks.sizes, chunks.exceptions))
         length, count = torch.stack((ends[-1], lost[-1])).tolist()  # waits for the GPU
@@ -90,7 +92,7 @@ def pack(x: Tensor, step: Tensor, bound: Tensor, width: int, dims: int, out: Ten
             list_exceptions[(len(lost),)](
                 *(*grid, lines.scope, chunks.exceptions, lost, places, top, one_scope, compute),
                 num_warps=WARPS,
-                enable_fp_fusion=False,
+                **EXACT,
             )
         length += 1 + 4 * len(ends)
         if length <= raw:
@@ -112,6 +114,14 @@ def unpack(data: Tensor, step: Tensor, width: int, dims: int, out: Tensor) -> No
     return None
 
 
+def restore_residuals(residuals: Tensor, step: Tensor, dims: int, out: Tensor) -> None:
+    if not _takes(out, dims, step, residuals):
+        return reference_restore(residuals, step, dims, out)
+    with torch.cuda.device_of(out):
+        _restore(residuals, step, 8 * residuals.element_size(), dims, out)
+    return None
+
+
 def _takes(x: Tensor, dims: int, step: Tensor, *others: Tensor) -> bool:
     """Whether the kernels may have their memory, and know their shape."""
     if not all(tensor.is_contiguous() and tensor.numel() > 0 for tensor in (x, step, *others)):
@@ -127,7 +137,7 @@ def _compute(step: Tensor) -> Any:
 def _write_chunks(chunks: Chunks, ends: Tensor, count: int, width: int, out: Tensor) -> None:
     planes = chunks.planes.view(torch.uint8)
     rest = (chunks.heads, chunks.sizes, chunks.filled_blocks, ends, count, len(ends), out, width, PIECE)
-    place_chunk[(len(ends),)](planes, *rest, num_warps=WARPS)
+    place_chunk[(len(ends),)](planes, *rest, num_warps=WARPS, **EXACT)
 
 
 def _write_raw(x: Tensor, step: Tensor, bound: Tensor, width: int, dims: int, out: Tensor) -> None:
@@ -150,7 +160,9 @@ def _unpack_chunks(data: Tensor, width: int, out: Tensor) -> Tensor:
     ends = sizes.cumsum(0) + head
     residuals = torch.empty(out.numel(), dtype=CODES[width], device=out.device)
     corrupt = (ends[-1:] != data.numel()).int()
-    unpack_chunk[(chunks,)](data, data.numel(), sizes, ends, out.numel(), residuals, corrupt, width, num_warps=WARPS)
+    unpack_chunk[(chunks,)](
+        data, data.numel(), sizes, ends, out.numel(), residuals, corrupt, width, num_warps=WARPS, **EXACT
+    )
     if corrupt.item():
         raise _corrupt(data, out)
     return residuals
@@ -170,7 +182,7 @@ def _restore(residuals: Tensor, step: Tensor, width: int, dims: int, out: Tensor
         *(residuals, before, step, out, height, lines.width, lines.scope // lines.width, segments),
         *(width, dims, _compute(step), tall, wide, segment),
         num_warps=WARPS,
-        enable_fp_fusion=False,
+        **EXACT,
     )
 
 
@@ -187,3 +199,4 @@ def _corrupt(data: Tensor, out: Tensor) -> CorruptData:
 
 LIBRARY.impl("bound_pack_out", pack, "CUDA")
 LIBRARY.impl("bound_unpack_out", unpack, "CUDA")
+LIBRARY.impl("bound_restore_out", restore_residuals, "CUDA")
