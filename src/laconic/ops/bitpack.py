@@ -140,7 +140,7 @@ def _unpack_widths(data: NDArray[np.uint8], count: int, itemsize: int) -> NDArra
 
 
 def _numpy_dtype(dtype: torch.dtype) -> np.dtype[np.generic]:
-    return torch.empty(0, dtype=dtype).numpy().dtype
+    return torch.empty(0, dtype=dtype, device="cpu").numpy().dtype
 
 
 def _fake_encode(codes: Tensor, out: Tensor) -> int:
