@@ -17,7 +17,7 @@ from laconic.encoders.memory import as_bytes
 from laconic.ops import packed as _packed  # noqa: F401  # declares the operators
 from laconic.ops.bitpack import capacity
 
-from ..table import CHAINS, FIXED_SIZE, ramp
+from ..table import CHAINS, PORTABLE, ramp
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="there is no GPU here")
 
@@ -75,7 +75,7 @@ def test_a_chain_leaves_the_gpu_on_its_way(spec: str) -> None:
     assert_close(laconic.decode(enc), laconic.decode(enc.to("cpu")), torch.float32)
 
 
-@pytest.mark.parametrize("spec", FIXED_SIZE)
+@pytest.mark.parametrize("spec", PORTABLE)
 def test_modules_stay_on_the_cpu(spec: str) -> None:
     shape = (2, 3, 32, 32)
     x = ramp(shape).cuda()
