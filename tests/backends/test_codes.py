@@ -39,7 +39,7 @@ DIGESTS = """
         registry.FUSIONS.clear()
     digest = hashlib.sha256()
     random = torch.Generator().manual_seed(7)
-    afters = ["", "|bitpack", "|lorenzo:dims=1|bitpack", "|lorenzo|bitpack", "|lorenzo:dims=3|bitpack", "|lorenzo", "|lorenzo|huffman"]
+    afters = ["", "|bitpack", "|lorenzo:dims=1|bitpack", "|lorenzo|bitpack", "|lorenzo:dims=3|bitpack", "|lorenzo"]
     bounds = ["rel=1e-2", "abs=1e-3,per=row", "rms=1e-2,per=channel", "rel=1e-5,width=32", "rel=1e-4,width=8"]
     for shape in SHAPES:
         smooth = torch.arange(math.prod(shape), dtype=torch.float64).mul(0.01).sin().reshape(shape)
