@@ -26,6 +26,11 @@ FIXED_SIZE = [
     "dct:chop=2|affine:bits=6,per=channel,symmetric=true",
     "lorenzo:dims=1",
     "affine:per=sample|lorenzo",
+    "affine:bits=4,per=row",
+    "affine:bits=5,group=32",
+    "affine:bits=3,group=100,symmetric=true",
+    "affine:bits=4,group=32|bitpack:width=4",
+    "affine:bits=3,per=sample,symmetric=true|bitpack:width=5",
 ]
 
 VARIABLE_SIZE = [
@@ -47,6 +52,8 @@ VARIABLE_SIZE = [
 ]
 
 CHAINS = FIXED_SIZE + VARIABLE_SIZE
+
+PORTABLE = [spec for spec in FIXED_SIZE if "lorenzo" not in spec]  # no compiler for accelerators takes integers so
 
 SHAPES = [(2, 3, 16, 24), (2, 3, 13, 21), (1, 1, 1, 9), (4, 8, 8), (5, 7)]
 

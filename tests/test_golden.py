@@ -32,11 +32,15 @@ CASES = {
     "0.1.0-lorenzo-bitpack": "lorenzo:dims=3|bitpack",
     "0.1.0-raw": "raw",
     "0.1.0-constant": "constant",
+    "0.1.0-affine-group-fixed": "affine:bits=4,group=32|bitpack:width=4",
+    "0.1.0-affine-row-fixed-symmetric": "affine:bits=3,per=row,symmetric=true|bitpack:width=5",
+    "0.1.0-affine-stochastic": "affine:bits=6,stochastic=true,seed=5",
     "0.1.0-huffman": "affine|huffman",
     "0.1.0-huffman-wide": "cast:dtype=bfloat16|huffman",
 }
 TO_THE_BIT = {"0.1.0-cast-bfloat16", *(name for name in CASES if "bound" in name or "lorenzo" in name)}
-TO_THE_BIT |= {"0.1.0-raw", "0.1.0-constant"}
+TO_THE_BIT |= {"0.1.0-raw", "0.1.0-constant", "0.1.0-affine-group-fixed", "0.1.0-affine-row-fixed-symmetric"}
+TO_THE_BIT |= {"0.1.0-affine-stochastic"}
 """No float arithmetic, or none that a body may round differently."""
 
 

@@ -165,10 +165,11 @@ def promised_parts(chain: tuple[Link, ...], specs: tuple[TensorSpec, ...]) -> Ma
 
 @remembered
 def split_parts(chain: tuple[Link, ...], x: TensorSpec) -> tuple[dict[str, TensorSpec], set[str]]:
-    """All parts, and the names of those that go by sample: one sample more makes them one longer."""
+    """All parts, and the names of those that go by sample: so many samples more make them as much longer."""
     whole = part_specs(chain, x, "This cannot be indexed: it")
     _check_splits(chain, x, "This cannot be indexed")
-    more = TensorSpec((x.shape[0] + 1, *x.shape[1:]), x.dtype) if x.shape else x
+    many = 2**20 + 1  # one for several samples does not pass for one for all, nor a few for each
+    more = TensorSpec((x.shape[0] + many, *x.shape[1:]), x.dtype) if x.shape else x
     longer = part_specs(chain, more, "This cannot be indexed: it")
     split = set()
     for name, part in whole.items():
