@@ -30,6 +30,7 @@ CHAINS = [
     "lorenzo|bitpack",
     "bound:abs=0.01|lorenzo|zstd",
     "bound:abs=0.01|lz4",
+    "bound:abs=0.01|lorenzo|huffman",
     "raw",
 ]
 

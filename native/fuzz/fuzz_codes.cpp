@@ -2,32 +2,18 @@
 // given; and what the encoders wrote comes back.
 //
 //   | 8 bytes: what to do, and with which sizes | a stream, or floats or codes to make one of |
-#include <algorithm>
+#include "../codes.h"
+
 #include <cmath>
-#include <cstdint>
-#include <cstdio>
-#include <cstdlib>
-#include <cstring>
-#include <memory>
 #include <vector>
 
-#include "../codes.h"
+#include "fuzz.h"
 
 using namespace laconic;
 
 namespace {
 
 constexpr std::int64_t kMost = 72 * 1024;  // enough for several threads
-
-// Memory of exactly so many bytes, so that one more is noticed.
-using Memory = std::unique_ptr<std::uint8_t[]>;
-Memory memory_of(std::int64_t bytes) { return Memory(new std::uint8_t[bytes]()); }
-
-void require(bool holds, const char* what) {
-    if (holds) return;
-    std::fprintf(stderr, "broken: %s\n", what);
-    std::abort();
-}
 
 struct Task {
     CodeJob job;
@@ -83,15 +69,6 @@ struct Grid {
         }
     }
 };
-
-// The input, again and again until it fills so many bytes.
-Memory filled_with(const std::uint8_t* data, std::int64_t size, std::int64_t bytes) {
-    Memory memory = memory_of(bytes);
-    for (std::int64_t at = 0; size > 0 && at < bytes; at += size) {
-        std::memcpy(memory.get() + at, data, std::min(size, bytes - at));
-    }
-    return memory;
-}
 
 void decode(Task task, const std::uint8_t* data, std::int64_t size, std::uint8_t exponent) {
     const Grid grid(task, exponent);

@@ -34,6 +34,8 @@ CALLS = {
     "bitpack_encode_out": lambda: (codes(), torch.zeros(bitpack.capacity(120, 1), dtype=torch.uint8)),
     "bitpack_decode_out": lambda: (stream(), torch.empty_like(codes())),
     "bound_pack_out": lambda: (X, STEP, BOUND, 8, 2, torch.zeros(bitpack.capacity(120, 1), dtype=torch.uint8)),
+    "bound_predict_out": lambda: (X, STEP, BOUND, 2, torch.empty_like(codes())),
+    "bound_restore_out": lambda: (codes(), STEP, 2, torch.empty_like(X)),
     "bound_unpack_out": lambda: (stream(), STEP, 8, 0, torch.empty_like(X)),
 }
 
@@ -79,8 +81,8 @@ def pack(codes: Tensor) -> Tensor:
     return room[:length] + 0
 
 
+@pytest.mark.xfail(strict=True, reason="torch does not functionalise what writes into a tensor and returns a number")
 def test_a_graph_breaks_at_a_stream_of_any_length() -> None:
-    """Of `bitpack` alone: torch does not functionalise `bound_pack_out`, which gives a length and a tensor."""
     torch._dynamo.reset()
     compiled = torch.compile(pack, fullgraph=True, backend="aot_eager")
     assert torch.equal(compiled(codes()), stream())

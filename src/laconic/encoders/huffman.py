@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 import laconic.ops.huffman  # noqa: F401  # declares the operators
-from laconic.encoders.memory import as_codes, code_dtype
+from laconic.encoders.memory import as_codes, claimed, code_dtype
 from laconic.stage import Context, Kind, Parts, PartSpec, PartsSpec, Stage, TensorSpec, room_for
 
 
@@ -34,9 +34,6 @@ class Huffman(Stage):
 
     def decode(self, parts: Parts, x: TensorSpec, version: int, out: Tensor | None = None) -> Tensor:
         dtype = code_dtype(self, x.dtype, widest=4)
-        stream = parts.main.contiguous()
-        if out is None or not out.is_contiguous():
-            codes = torch.ops.laconic.huffman_decode(stream, x.shape, dtype)
-            return codes.view(x.dtype) if out is None else out.copy_(codes.view(x.dtype))
-        torch.ops.laconic.huffman_decode_out(stream, out.detach().view(dtype))
-        return out
+        target = out.detach() if out is not None and out.is_contiguous() else claimed(self, x, parts.main.device)
+        torch.ops.laconic.huffman_decode_out(parts.main.contiguous(), target.view(dtype))
+        return target if out is None else out if out.is_contiguous() else out.copy_(target)

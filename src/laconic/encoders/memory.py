@@ -60,6 +60,14 @@ def tight(data: Tensor, length: int) -> Tensor:
     return torch.from_numpy(kept.numpy().copy()) if kept.device.type == "cpu" else kept.clone()
 
 
+def claimed(stage: Stage, x: TensorSpec, device: torch.device) -> Tensor:
+    """Room for a tensor that a few bytes may stand for, however large it claims to be."""
+    try:
+        return room_for(x, device)
+    except RuntimeError as error:
+        raise CorruptData(f"{stage}: expected a tensor that fits into memory, found {x}") from error
+
+
 def to_library(x: Tensor) -> Any:
     """A tensor's bytes as a library of compressors takes them."""
     return as_bytes(x.cpu()).numpy()

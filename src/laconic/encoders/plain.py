@@ -8,8 +8,8 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from laconic.encoders.memory import as_bytes, as_integers, from_bytes, refuse_wide
-from laconic.errors import CorruptData, DataError
+from laconic.encoders.memory import as_bytes, as_integers, claimed, from_bytes, refuse_wide
+from laconic.errors import DataError
 from laconic.stage import Context, Kind, Parts, PartSpec, PartsSpec, Stage, TensorSpec, room_for
 
 
@@ -54,10 +54,7 @@ class Constant(Stage):
         return Parts(main.copy_(data))
 
     def decode(self, parts: Parts, x: TensorSpec, version: int, out: Tensor | None = None) -> Tensor:
-        try:
-            target = out if out is not None and out.is_contiguous() else room_for(x, parts.main.device)
-        except RuntimeError as error:  # the one stage whose few bytes may stand for any number
-            raise CorruptData(f"{self}: expected a tensor that fits into memory, found {x}") from error
+        target = out if out is not None and out.is_contiguous() else claimed(self, x, parts.main.device)
         if x.numel:
             as_integers(target).copy_(parts.main.clone().view(as_integers(target).dtype))
         return target if out is None or target is out else out.copy_(target)
