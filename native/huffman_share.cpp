@@ -8,6 +8,9 @@
 namespace laconic {
 namespace {
 
+// In the buffer for the wire, books have a length beside them.
+constexpr std::int64_t kBytesOfLength = 8;
+
 static_assert(kMostSharedBytes == kMostBooks * kMaxBookBytes);
 
 class Batch {
@@ -95,7 +98,7 @@ std::int64_t huffman_share(const HuffmanCodes* batch, std::int64_t size, int ite
     }
     if (!worded.make(books)) return -1;
     const std::int64_t saved = books.size > 0 ? worded.saved_by(books) : 0;
-    if (saved <= static_cast<std::int64_t>(books.bytes)) return std::min(saved, std::int64_t{0});
+    if (saved <= kBytesOfLength + static_cast<std::int64_t>(books.bytes)) return std::min(saved, std::int64_t{0});
     std::memcpy(book, books.stored, books.bytes);
     return static_cast<std::int64_t>(books.bytes);
 }

@@ -10,7 +10,8 @@ import torch
 from torch import Tensor
 
 from laconic.encoders.memory import as_codes, code_dtype
-from laconic.ops.huffman import MOST_SHARED_BYTES, SHARED
+from laconic.ops.huffman import MOST_SHARED_BYTES
+from laconic.ops.huffman_stream import SHARED
 from laconic.stage import Context, Kind, Parts, PartSpec, PartsSpec, Stage, TensorSpec, room_for
 
 
@@ -43,13 +44,13 @@ class Huffman(Stage):
         else:
             room = room_for(TensorSpec((1 + x.nbytes,), torch.uint8), x.device, out.main)
             main = room[: int(torch.ops.laconic.huffman_encode_out(codes, room, book))]
-        if book is None or main[0] != SHARED:
+        if book is None or int(main[0]) != SHARED:
             book = main.new_empty(0)
         return Parts(main, {"book": book})
 
     def decode(self, parts: Parts, x: TensorSpec, version: int, out: Tensor | None = None) -> Tensor:
         dtype = code_dtype(self, x.dtype, widest=4)
-        stream, book = parts.main.contiguous(), parts.side["book"].contiguous()
+        stream, book = parts.main.contiguous(), parts.side.get("book")
         if out is None or not out.is_contiguous():
             codes = torch.ops.laconic.huffman_decode(stream, x.shape, dtype, book)
             return codes.view(x.dtype) if out is None else out.copy_(codes.view(x.dtype))

@@ -26,6 +26,9 @@ from laconic.ops.huffman_stream import (
 )
 from laconic.ops.huffman_symbols import EXTRA_BITS, Symbols, put_bits, to_symbols
 
+BYTES_OF_LENGTH = 8
+"""In the buffer for the wire, books have a length beside them."""
+
 
 def chunk_log_for(count: int) -> int:
     """Fewer codes make smaller chunks: several are decoded at once even on one thread."""
@@ -164,4 +167,4 @@ def share_books(batch: Sequence[Array]) -> bytes:
     for one in counted:
         alone = min(plan(one, None).nbytes, 1 + len(one.chunk_of) * one.itemsize)
         saved += max(alone - Plan(one, lengths, own=False).nbytes, 0)
-    return stored if saved > len(stored) else b""
+    return stored if saved > BYTES_OF_LENGTH + len(stored) else b""
