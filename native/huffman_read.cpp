@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "huffman.h"
+#include "huffman_books.h"
 #include "huffman_stream.h"
 
 namespace laconic {
@@ -20,9 +21,6 @@ struct Input {
         return true;
     }
 };
-
-// How many symbols there are for codes of this size.
-int symbols_for(int itemsize) { return itemsize == 1 ? kSymbols : itemsize == 2 ? 164 : kWideSymbols; }
 
 bool read_raw(const Input& in, void* codes, std::int64_t bytes) {
     if (in.left != static_cast<std::uint64_t>(bytes)) return false;
@@ -46,14 +44,16 @@ public:
         job_.sections = itemsize == 1 ? 1 : 2;
     }
 
-    bool read(int threads) {
-        if (job_.count < 2 || !read_layout() || !read_books() || !read_sizes()) return false;
+    // The books are the stream's own, or those that are `shared`.
+    bool read(Input* shared, int threads) {
+        if (job_.count < 2 || !read_layout() || !read_books(shared ? *shared : in_) || !read_sizes()) return false;
+        if (shared && shared->left > 0) return false;
         fill_tables();
         job_.book_of = book_of_.get();
         job_.offsets = offsets_.get();
         const auto decode = LACONIC_CHOOSE_KERNEL(huffman_decode);
         std::atomic<bool> sound{true};
-        over_chunks(job_, threads, [&](std::int64_t begin, std::int64_t end) {
+        over_chunks(job_.chunks, job_.count, threads, [&](std::int64_t begin, std::int64_t end) {
             if (!decode(job_, begin, end)) sound = false;
         });
         return sound;
@@ -69,24 +69,24 @@ private:
         return in_.skip(1) && static_cast<std::uint64_t>(job_.chunks) <= in_.left;  // before memory is asked for
     }
 
-    bool read_books() {
+    bool read_books(Input& in) {
         entries_ = allocate<EntryTable>(books_);
         if (!entries_) return false;
         for (int k = 0; k < books_; ++k) {
-            const std::size_t bytes = read_book(in_.at, in_.left, entries_[k].book);
-            if (bytes == 0 || !in_.skip(bytes)) return false;
-            for (int symbol = symbols_for(job_.itemsize); symbol < kSymbols; ++symbol) {
-                if (entries_[k].book.lengths[symbol] != 0) return false;
-            }
+            const std::size_t bytes = read_book_for(job_.itemsize, in.at, in.left, entries_[k].book);
+            if (bytes == 0 || !in.skip(bytes)) return false;
         }
         return true;
     }
 
-    // Long words are worth a wide window: in a narrow one there is place for one of them only.
+    // Of the books that are used. Long words are worth a wide window: in a narrow one there is place for one of them
+    // only.
     void fill_tables() {
         const bool long_words = 2 * 8 * static_cast<std::int64_t>(in_.left) > kMaxWordBits * job_.count;
         job_.window_bits = long_words ? kMostWindowBits : kMaxWordBits;
-        for (int k = 0; k < books_; ++k) entries_[k].fill(job_.window_bits);
+        for (int k = 0; k < books_; ++k) {
+            if (std::memchr(book_of_.get(), k, static_cast<std::size_t>(job_.chunks))) entries_[k].fill(job_.window_bits);
+        }
         job_.entries = entries_.get();
     }
 
@@ -127,13 +127,17 @@ private:
 }  // namespace
 
 bool huffman_decode(const std::uint8_t* stream, std::size_t size, void* codes, std::int64_t count, int itemsize,
-                    int threads) {
+                    int threads, const std::uint8_t* book, std::size_t book_size) {
     if (size == 0 || count < 0) return false;
     const Input in{stream + 1, size - 1};
-    switch (static_cast<HuffmanMode>(*stream)) {
+    Input shared{book, book_size};
+    const auto mode = static_cast<HuffmanMode>(*stream);
+    if (mode == HuffmanMode::shared) return StreamReader(in, codes, count, itemsize).read(&shared, threads);
+    if (book_size > 0) return false;
+    switch (mode) {
         case HuffmanMode::raw: return read_raw(in, codes, count * itemsize);
         case HuffmanMode::constant: return read_constant(in, static_cast<std::uint8_t*>(codes), count, itemsize);
-        case HuffmanMode::words: return StreamReader(in, codes, count, itemsize).read(threads);
+        case HuffmanMode::words: return StreamReader(in, codes, count, itemsize).read(nullptr, threads);
         default: return false;
     }
 }

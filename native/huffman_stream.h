@@ -11,7 +11,7 @@
 namespace laconic {
 
 // The first byte of a stream.
-enum class HuffmanMode : std::uint8_t { raw, constant, words };
+enum class HuffmanMode : std::uint8_t { raw, constant, words, shared };
 
 // A chunk's place in the table of sizes: 14 bits, and 2 for its book; 16 bits for its extra bits.
 constexpr int kSizeBytes = 2, kSizeBits = 14;
@@ -26,16 +26,16 @@ std::unique_ptr<T[]> allocate(std::int64_t count) {
     return std::unique_ptr<T[]>(new (std::nothrow) T[static_cast<std::size_t>(count)]);
 }
 
-// Calls body(begin, end) for all chunks, in ranges that are worth a thread.
+// Calls body(begin, end) for all chunks of so many codes, in ranges that are worth a thread.
 template <class Body>
-void over_chunks(const HuffmanJob& job, int threads, Body body) {
+void over_chunks(std::int64_t chunks, std::int64_t codes, int threads, Body body) {
     constexpr std::int64_t least_at_once = 16, codes_worth_threads = 256 * 1024;
-    if (job.count < codes_worth_threads) threads = 1;
-    const std::int64_t share = job.chunks / (4 * (threads > 0 ? threads : 1));
+    if (codes < codes_worth_threads) threads = 1;
+    const std::int64_t share = chunks / (4 * (threads > 0 ? threads : 1));
     const auto call = [](void* context, std::int64_t begin, std::int64_t end) {
         (*static_cast<Body*>(context))(begin, end);
     };
-    parallel_for(job.chunks, share > least_at_once ? share : least_at_once, threads, call, &body);
+    parallel_for(chunks, share > least_at_once ? share : least_at_once, threads, call, &body);
 }
 
 }  // namespace laconic

@@ -4,6 +4,7 @@
 // checked types, sizes and devices. What is checked here again is the last line, not the first. Every
 // call releases the GIL.
 #include <nanobind/nanobind.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 
@@ -11,6 +12,7 @@
 #include <cstdlib>
 #include <new>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "affine.h"
@@ -183,14 +185,23 @@ void floats_decode_affine(std::uintptr_t data, const FixedShape& shape, const Af
 }
 
 std::int64_t encode_huffman(std::uintptr_t codes_ptr, std::int64_t count, int itemsize, std::uintptr_t stream_ptr,
-                            int threads) {
-    return huffman_encode(pointer<const void>(codes_ptr), count, itemsize, pointer<std::uint8_t>(stream_ptr), threads);
+                            std::uintptr_t book_ptr, std::size_t book_size, int threads) {
+    return huffman_encode(pointer<const void>(codes_ptr), count, itemsize, pointer<std::uint8_t>(stream_ptr), threads,
+                          pointer<const std::uint8_t>(book_ptr), book_size);
 }
 
-bool decode_huffman(std::uintptr_t stream_ptr, std::size_t size, std::uintptr_t codes_ptr, std::int64_t count,
-                    int itemsize, int threads) {
+bool decode_huffman(std::uintptr_t stream_ptr, std::size_t size, std::uintptr_t book_ptr, std::size_t book_size,
+                    std::uintptr_t codes_ptr, std::int64_t count, int itemsize, int threads) {
     return huffman_decode(pointer<const std::uint8_t>(stream_ptr), size, pointer<void>(codes_ptr), count, itemsize,
-                          threads);
+                          threads, pointer<const std::uint8_t>(book_ptr), book_size);
+}
+
+std::int64_t share_huffman(const std::vector<std::pair<std::uintptr_t, std::int64_t>>& batch, int itemsize,
+                           std::uintptr_t book_ptr, int threads) {
+    std::vector<HuffmanCodes> codes;
+    for (const auto& [address, count] : batch) codes.push_back({pointer<const void>(address), count});
+    return huffman_share(codes.data(), static_cast<std::int64_t>(codes.size()), itemsize,
+                         pointer<std::uint8_t>(book_ptr), threads);
 }
 
 }  // namespace
@@ -231,12 +242,17 @@ NB_MODULE(_core, m) {
     m.def("affine_decode", &floats_decode_affine, "data_ptr"_a, "shape"_a, "grid"_a, "floats_ptr"_a, "threads"_a,
           nb::call_guard<nb::gil_scoped_release>(), "The way back of affine_encode.");
 
-    m.def("huffman_encode", &encode_huffman, "codes_ptr"_a, "count"_a, "itemsize"_a, "stream_ptr"_a, "threads"_a,
-          nb::call_guard<nb::gil_scoped_release>(),
+    m.def("huffman_encode", &encode_huffman, "codes_ptr"_a, "count"_a, "itemsize"_a, "stream_ptr"_a, "book_ptr"_a,
+          "book_size"_a, "threads"_a, nb::call_guard<nb::gil_scoped_release>(),
           "Contiguous codes of 1, 2 or 4 bytes -> a stream of at most 1 + count * itemsize bytes. Gives their number, "
-          "-1 without memory.");
+          "-1 without memory, -2 where the book is none.");
 
-    m.def("huffman_decode", &decode_huffman, "stream_ptr"_a, "size"_a, "codes_ptr"_a, "count"_a, "itemsize"_a,
-          "threads"_a, nb::call_guard<nb::gil_scoped_release>(),
+    m.def("huffman_decode", &decode_huffman, "stream_ptr"_a, "size"_a, "book_ptr"_a, "book_size"_a, "codes_ptr"_a,
+          "count"_a, "itemsize"_a, "threads"_a, nb::call_guard<nb::gil_scoped_release>(),
           "A stream -> contiguous codes. False if it is not what huffman_encode gives for so many codes.");
+
+    m.def("huffman_share", &share_huffman, "batch"_a, "itemsize"_a, "book_ptr"_a, "threads"_a,
+          nb::call_guard<nb::gil_scoped_release>(),
+          "(pointer, count) of each tensor of codes -> books for all, of at most 512 bytes. Gives their number, 0 where "
+          "they would not pay, -1 without memory.");
 }

@@ -1,8 +1,8 @@
 """EncodedBatch <-> one buffer for the wire, specified in docs/format.md.
 
-    | header, 24 bytes | counts | descriptions | lengths of bodies | items | body | body | ..
+    | header, 24 bytes | counts | descriptions | lengths of pieces | items | piece | piece | ..
 
-An item names its description and its parts' bodies by number: what several have in common is stored once.
+An item names its description and its parts' pieces by number: what several have in common is stored once.
 """
 
 from __future__ import annotations
@@ -17,41 +17,41 @@ from laconic import description
 from laconic.batch import EncodedBatch, key_of
 from laconic.encoded import Encoded, promised_parts
 from laconic.errors import CorruptData, SpecError
-from laconic.wire import HEADER, part_from, raw_bytes, seal, unseal
+from laconic.wire import HEADER, copied, part_from, raw_bytes, seal, unseal
 
 MAGIC = b"\x89lacmany"
-_COUNTS = struct.Struct("<III")  # items, descriptions, bodies
+_COUNTS = struct.Struct("<III")  # items, descriptions, pieces
 
 
 def to_bytes(batch: EncodedBatch) -> bytes:
-    before, bodies = _layout(batch)
-    return seal(MAGIC, 0, 0, [*before, *(raw_bytes(body) for body in bodies)])
+    before, pieces = _layout(batch)
+    return seal(MAGIC, 0, 0, [*before, *(raw_bytes(piece) for piece in pieces)])
 
 
 def wire_size(batch: EncodedBatch) -> int:
-    before, bodies = _layout(batch)
-    return HEADER.size + sum(map(len, before)) + sum(body.nbytes for body in bodies)
+    before, pieces = _layout(batch)
+    return HEADER.size + sum(map(len, before)) + sum(piece.nbytes for piece in pieces)
 
 
 def _layout(batch: EncodedBatch) -> tuple[list[bytes], list[Tensor]]:
-    """All that comes before the bodies, and the bodies: each only once, and all empty ones as one."""
+    """All that comes before the pieces, and the pieces: each only once, and all empty ones as one."""
     texts: dict[bytes, int] = {}
     numbers: dict[object, int] = {}
-    bodies: list[Tensor] = []
+    pieces: list[Tensor] = []
     rows = []
     for item in batch:
         row = [texts.setdefault(description.describe(item).encode(), len(texts))]
         for name in promised_parts(item.chain, item.specs):
             part = item.parts[name]
-            number = numbers.setdefault(key_of(part) if part.nbytes else None, len(bodies))
-            if number == len(bodies):
-                bodies.append(part)
+            number = numbers.setdefault(key_of(part) if part.nbytes else None, len(pieces))
+            if number == len(pieces):
+                pieces.append(part)
             row.append(number)
         rows.append(struct.pack(f"<{len(row)}I", *row))
-    before = [_COUNTS.pack(len(batch), len(texts), len(bodies))]
+    before = [_COUNTS.pack(len(batch), len(texts), len(pieces))]
     before += [struct.pack("<H", len(text)) + text for text in texts]
-    before += [struct.pack("<Q", body.nbytes) for body in bodies]
-    return before + rows, bodies
+    before += [struct.pack("<Q", piece.nbytes) for piece in pieces]
+    return before + rows, pieces
 
 
 def from_bytes(data: bytes | bytearray | memoryview) -> EncodedBatch:
@@ -60,15 +60,14 @@ def from_bytes(data: bytes | bytearray | memoryview) -> EncodedBatch:
     view = memoryview(data).cast("B")
     unseal(view, MAGIC)
     reader = _Reader(view[HEADER.size :])
-    item_count, text_count, body_count = reader.unpack(_COUNTS.format)
+    item_count, text_count, piece_count = reader.unpack(_COUNTS.format)
     parsed = [description.parse(bytes(reader.take(*reader.unpack("<H")))) for _ in reader.each(text_count)]
-    lengths = [reader.unpack("<Q")[0] for _ in reader.each(body_count)]
+    lengths = [reader.unpack("<Q")[0] for _ in reader.each(piece_count)]
     rows = [_read_row(reader, parsed) for _ in reader.each(item_count)]
-    bodies = [reader.take(length) for length in lengths]
+    pieces = [copied(reader.take(length)) for length in lengths]
     if reader.rest:
         raise CorruptData(f"expected the end, found {len(reader.rest)} more bytes")
-    known: dict[object, Tensor] = {}
-    return EncodedBatch(tuple(_item(parsed[text], numbers, bodies, known) for text, numbers in rows))
+    return EncodedBatch(tuple(_item(*parsed[text], numbers, pieces) for text, numbers in rows))
 
 
 def _read_row(reader: _Reader, parsed: Sequence[Any]) -> tuple[int, dict[str, int]]:
@@ -79,17 +78,14 @@ def _read_row(reader: _Reader, parsed: Sequence[Any]) -> tuple[int, dict[str, in
     return text, dict(zip(names, reader.unpack(f"<{len(names)}I"), strict=True))
 
 
-def _item(parsed: Any, numbers: dict[str, int], bodies: Sequence[memoryview], known: dict[object, Tensor]) -> Encoded:
-    chain, specs = parsed
+def _item(chain: Any, specs: Any, numbers: dict[str, int], pieces: Sequence[Tensor]) -> Encoded:
+    """Its parts lie in the memory of the pieces: claims that many have one make no copies of it."""
     parts = {}
     for name, promised in promised_parts(chain, specs).items():
         number = numbers[name]
-        if number >= len(bodies):
-            raise CorruptData(f"part '{name}': expected one of {len(bodies)} bodies, found number {number}")
-        key = number, promised
-        if key not in known:
-            known[key] = part_from(name, promised, bodies[number])
-        parts[name] = known[key]
+        if number >= len(pieces):
+            raise CorruptData(f"part '{name}': expected one of {len(pieces)} pieces, found number {number}")
+        parts[name] = part_from(name, promised, pieces[number])
     return Encoded(chain, specs, parts)
 
 

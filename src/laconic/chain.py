@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any
 
 import torch
@@ -85,9 +86,12 @@ class Codec:
         torch.autograd.graph.increment_version(out.parts.values())
         return out
 
-    def _no_larger(self, x: Tensor, enc: Encoded, out: Encoded | None) -> Encoded:
-        """What was encoded, or the tensor as it is where that takes fewer bytes."""
-        if sum(part.nbytes for part in enc.parts.values()) > x.nbytes:
+    def _no_larger(
+        self, x: Tensor, enc: Encoded, out: Encoded | None, shared: Mapping[str, Tensor] = MappingProxyType({})
+    ) -> Encoded:
+        """What was encoded, or the tensor as it is where that takes fewer bytes. What is `shared` counts for nobody."""
+        others = {id(part) for part in shared.values()}
+        if sum(part.nbytes for part in enc.parts.values() if id(part) not in others) > x.nbytes:
             return _as_plain("raw", x, out)
         if out is not None:
             torch.autograd.graph.increment_version(out.parts.values())
@@ -117,7 +121,7 @@ class Codec:
             return _as_plain("constant", x, None)
         run.context.shared = shared
         enc = run.over(self.links).encoded(self.links)
-        return enc if has_fixed_size(self.links, enc.spec) else self._no_larger(x, enc, None)
+        return enc if has_fixed_size(self.links, enc.spec) else self._no_larger(x, enc, None, shared)
 
     def roundtrip(self, x: Tensor) -> Tensor:
         """What a receiver would see of x. Differentiable: quantisers pass gradients straight through."""

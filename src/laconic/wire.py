@@ -62,7 +62,7 @@ def from_bytes(data: bytes | bytearray | memoryview) -> Encoded:
         raise CorruptData(f"expected {len(promised)} parts, found {count}")
     parts = {}
     for (name, part), length in zip(promised.items(), lengths, strict=True):
-        parts[name] = part_from(name, part, view[parts_at : parts_at + length])
+        parts[name] = part_from(name, part, copied(view[parts_at : parts_at + length]))
         parts_at += length
     return Encoded(chain, specs, parts)
 
@@ -80,14 +80,19 @@ def unseal(view: memoryview, magic: bytes) -> tuple[int, int]:
     return count, text_length
 
 
-def part_from(name: str, promised: PartSpec, body: memoryview) -> Tensor:
+def part_from(name: str, promised: PartSpec, data: Tensor) -> Tensor:
+    """A part in the memory of its bytes."""
     spec = promised.tensor
     if not promised.exact:
-        spec = TensorSpec((len(body) // spec.dtype.itemsize,), spec.dtype)
-    if len(body) != spec.nbytes or spec.nbytes > promised.tensor.nbytes:
-        raise CorruptData(f"part '{name}': expected {promised.tensor}, found {len(body)} bytes")
-    flat = torch.frombuffer(bytearray(body), dtype=torch.uint8) if len(body) else torch.empty(0, dtype=torch.uint8)
-    return flat.view(spec.dtype).reshape(spec.shape)
+        spec = TensorSpec((data.nbytes // spec.dtype.itemsize,), spec.dtype)
+    if data.nbytes != spec.nbytes or spec.nbytes > promised.tensor.nbytes:
+        raise CorruptData(f"part '{name}': expected {promised.tensor}, found {data.nbytes} bytes")
+    return data.view(spec.dtype).reshape(spec.shape)
+
+
+def copied(data: memoryview) -> Tensor:
+    """A row of uint8 of its own."""
+    return torch.frombuffer(bytearray(data), dtype=torch.uint8) if len(data) else torch.empty(0, dtype=torch.uint8)
 
 
 def raw_bytes(part: Tensor) -> memoryview:

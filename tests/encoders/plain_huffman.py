@@ -53,7 +53,7 @@ def read_chunk(words: bytes, extra: bytes, book: dict[str, int], count: int, ite
     assert not any(extra_bits)
 
 
-def read(stream: bytes, count: int, itemsize: int) -> list[int]:
+def read(stream: bytes, count: int, itemsize: int, shared: bytes = b"") -> list[int]:
     """The codes: unsigned of one byte, and signed of more."""
     mode, data = stream[0], stream[1:]
     if mode in (0, 1):
@@ -62,12 +62,15 @@ def read(stream: bytes, count: int, itemsize: int) -> list[int]:
             int.from_bytes(codes[i : i + itemsize], "little", signed=itemsize > 1)
             for i in range(0, len(codes), itemsize)
         ]
-    chunk, books, at = 2 ** (data[0] & 15), [], 1
+    chunk, books, at = 2 ** (data[0] & 15), [], 0
+    stored = shared if mode == 3 else data[1:]
     for _ in range(1 + (data[0] >> 4)):
         read_halves = []
-        halves = iter([half for byte in data[at:] for half in (byte & 15, byte >> 4)])
+        halves = iter([half for byte in stored[at:] for half in (byte & 15, byte >> 4)])
         books.append(read_book(read_halves.append(half) or half for half in halves))  # type: ignore[func-returns-value]
         at += (len(read_halves) + 1) // 2
+    assert mode == 2 or at == len(shared)
+    at = 1 if mode == 3 else 1 + at
     chunks, parts = -(-count // chunk), 1 if itemsize == 1 else 2
     sizes = [int.from_bytes(data[i : i + 2], "little") for i in range(at, at + 2 * chunks * parts, 2)]
     at += 2 * chunks * parts

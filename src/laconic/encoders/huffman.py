@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 import torch
 from torch import Tensor
 
-import laconic.ops.huffman  # noqa: F401  # declares the operators
 from laconic.encoders.memory import as_codes, claimed, code_dtype
+from laconic.ops.huffman import MOST_SHARED_BYTES
+from laconic.ops.huffman_stream import SHARED
 from laconic.stage import Context, Kind, Parts, PartSpec, PartsSpec, Stage, TensorSpec, room_for
 
 
@@ -23,17 +25,31 @@ class Huffman(Stage):
 
     def out_spec(self, x: TensorSpec) -> PartsSpec:
         code_dtype(self, x.dtype, widest=4)
-        return PartsSpec(PartSpec.up_to(1 + x.nbytes, torch.uint8))
+        main = PartSpec.up_to(1 + x.nbytes, torch.uint8)
+        return PartsSpec(main, {"book": PartSpec.up_to(MOST_SHARED_BYTES, torch.uint8)})
+
+    def share(self, batch: Sequence[Tensor]) -> Mapping[str, Tensor]:
+        """Books for all codes of a size, by that size; none where they would save less than they take."""
+        groups: dict[int, list[Tensor]] = {}
+        for x in batch:
+            groups.setdefault(x.element_size(), []).append(as_codes(x, code_dtype(self, x.dtype, widest=4)))
+        shared = {str(size): torch.ops.laconic.huffman_share(codes) for size, codes in groups.items()}
+        return {size: book for size, book in shared.items() if book.numel() > 0}
 
     def encode(self, x: Tensor, ctx: Context, out: Parts | None = None) -> Parts:
         codes = as_codes(x, code_dtype(self, x.dtype, widest=4))
+        book = ctx.shared.get(str(x.element_size()))
         if out is None:
-            return Parts(torch.ops.laconic.huffman_encode(codes))
-        room = room_for(TensorSpec((1 + x.nbytes,), torch.uint8), x.device, out.main)
-        return Parts(room[: int(torch.ops.laconic.huffman_encode_out(codes, room))])
+            main = torch.ops.laconic.huffman_encode(codes, book)
+        else:
+            room = room_for(TensorSpec((1 + x.nbytes,), torch.uint8), x.device, out.main)
+            main = room[: int(torch.ops.laconic.huffman_encode_out(codes, room, book))]
+        if book is None or int(main[0]) != SHARED:
+            book = main.new_empty(0)
+        return Parts(main, {"book": book})
 
     def decode(self, parts: Parts, x: TensorSpec, version: int, out: Tensor | None = None) -> Tensor:
         dtype = code_dtype(self, x.dtype, widest=4)
         target = out.detach() if out is not None and out.is_contiguous() else claimed(self, x, parts.main.device)
-        torch.ops.laconic.huffman_decode_out(parts.main.contiguous(), target.view(dtype))
+        torch.ops.laconic.huffman_decode_out(parts.main.contiguous(), target.view(dtype), parts.side.get("book"))
         return target if out is None else out if out.is_contiguous() else out.copy_(target)

@@ -2,8 +2,9 @@
 
     codes (int8, uint8, int16, int32)  -->  uint8, at most one byte more than the codes have
 
-The stream is exactly as long as it says: with the number of codes and their size, nothing else is needed to read it.
-What writes one into `out` gives the number of its bytes.
+The stream is exactly as long as it says: with the number of codes and their size, nothing else is needed to read it,
+unless it is in words of the books that `huffman_share` made for a batch. What writes one into `out` gives the number
+of its bytes.
 """
 
 from __future__ import annotations
@@ -11,18 +12,24 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from laconic.errors import CorruptData, SpecError
 from laconic.ops import LIBRARY, load_bodies
-from laconic.ops.huffman_stream import CONSTANT, MOST_LOG, RAW, WORDS, read_stream, write_stream
+from laconic.ops.huffman_book import SYMBOLS, Array
+from laconic.ops.huffman_stream import CONSTANT, MOST_BOOKS, MOST_LOG, RAW, SHARED, WORDS, load_books, read_stream
+from laconic.ops.huffman_write import share_books, write_stream
 
-LIBRARY.define("huffman_encode(Tensor codes) -> Tensor")
-LIBRARY.define("huffman_encode_out(Tensor codes, Tensor(a!) out) -> Tensor")
-LIBRARY.define("huffman_decode(Tensor stream, SymInt[] shape, ScalarType dtype) -> Tensor")
-LIBRARY.define("huffman_decode_out(Tensor stream, Tensor(a!) out) -> ()")
+LIBRARY.define("huffman_share(Tensor[] batch) -> Tensor")
+LIBRARY.define("huffman_encode(Tensor codes, Tensor? book=None) -> Tensor")
+LIBRARY.define("huffman_encode_out(Tensor codes, Tensor(a!) out, Tensor? book=None) -> Tensor")
+LIBRARY.define("huffman_decode(Tensor stream, SymInt[] shape, ScalarType dtype, Tensor? book=None) -> Tensor")
+LIBRARY.define("huffman_decode_out(Tensor stream, Tensor(a!) out, Tensor? book=None) -> ()")
 
+MOST_SHARED_BYTES = MOST_BOOKS * SYMBOLS // 2
+NO_BOOK = "huffman: expected a book that huffman_share gave for codes of this size"
 INTEGERS = {1: torch.int8, 2: torch.int16, 4: torch.int32}
 
 
@@ -42,9 +49,25 @@ def check_bytes(stream: Tensor, least: int = 0) -> None:
         raise SpecError(f"expected a contiguous row of at least {least} uint8, got {stream.dtype}{list(stream.shape)}")
 
 
+def check_book(book: Tensor | None) -> None:
+    if book is not None:
+        check_bytes(book)
+
+
+def check_batch(batch: Sequence[Tensor]) -> int:
+    """The size of all codes; raises where it is not the same, or there are none."""
+    for codes in batch:
+        check_codes(codes)
+    sizes = {codes.element_size() for codes in batch}
+    if len(sizes) != 1:
+        raise SpecError(f"expected tensors of codes of one size, got sizes {sorted(sizes)}")
+    return sizes.pop()
+
+
 def refuse_hopeless(stream: Tensor, count: int, itemsize: int) -> None:
     """CorruptData where so many codes cannot be in these bytes: before memory is asked for them."""
     least = {RAW: count * itemsize, CONSTANT: itemsize, WORDS: 2 * (count >> MOST_LOG)}
+    least[SHARED] = least[WORDS]
     mode = int(stream[0]) if stream.numel() else -1
     if stream.numel() - 1 < least.get(mode, 1 << 62):
         raise CorruptData(f"huffman: expected {count} codes of {itemsize} bytes, found {stream.numel()} bytes of less")
@@ -53,58 +76,88 @@ def refuse_hopeless(stream: Tensor, count: int, itemsize: int) -> None:
 # The reference: on any device, by way of the CPU.
 
 
-def reference_encode(codes: Tensor, out: Tensor) -> Tensor:
+def _row_of(codes: Tensor) -> Array:
+    row: Array = codes.cpu().reshape(-1).view(INTEGERS[codes.element_size()]).numpy()
+    return row
+
+
+def _bytes_of(book: Tensor | None) -> Array:
+    return np.zeros(0, np.uint8) if book is None else book.cpu().numpy()
+
+
+def _shared_books(book: Tensor | None, itemsize: int) -> Array | None:
+    check_book(book)
+    try:
+        return load_books(_bytes_of(book), itemsize) if book is not None and book.numel() else None
+    except CorruptData as error:
+        raise SpecError(NO_BOOK) from error
+
+
+def reference_share(batch: Sequence[Tensor]) -> Tensor:
+    check_batch(batch)
+    stored = np.frombuffer(share_books([_row_of(codes) for codes in batch]), np.uint8)
+    return torch.from_numpy(stored.copy()).to(batch[0].device)
+
+
+def reference_encode(codes: Tensor, out: Tensor, book: Tensor | None = None) -> Tensor:
     check_codes(codes)
     check_bytes(out, capacity(codes))
-    stream = write_stream(codes.cpu().reshape(-1).view(INTEGERS[codes.element_size()]).numpy())
+    stream = write_stream(_row_of(codes), _shared_books(book, codes.element_size()))
     out[: len(stream)].copy_(torch.from_numpy(stream))
     return torch.tensor(len(stream))
 
 
-def reference_decode(stream: Tensor, out: Tensor) -> None:
+def reference_decode(stream: Tensor, out: Tensor, book: Tensor | None = None) -> None:
     check_codes(out)
     check_bytes(stream)
-    codes = torch.from_numpy(read_stream(stream.cpu().numpy(), out.numel(), out.element_size()))
-    out.view(-1).view(torch.uint8).copy_(codes.view(torch.uint8))
+    check_book(book)
+    codes = read_stream(_bytes_of(stream), _bytes_of(book), out.numel(), out.element_size())
+    out.view(-1).view(torch.uint8).copy_(torch.from_numpy(codes).view(torch.uint8))
 
 
 # The functional operators: the same for every backend, on top of the ones that write into `out`.
 
 
-def huffman_encode(codes: Tensor) -> Tensor:
+def huffman_encode(codes: Tensor, book: Tensor | None = None) -> Tensor:
     room = codes.new_empty(capacity(codes), dtype=torch.uint8)
-    return room[: int(torch.ops.laconic.huffman_encode_out.default(codes, room))].clone()
+    return room[: int(torch.ops.laconic.huffman_encode_out.default(codes, room, book))].clone()
 
 
-def huffman_decode(stream: Tensor, shape: Sequence[int], dtype: torch.dtype) -> Tensor:
+def huffman_decode(stream: Tensor, shape: Sequence[int], dtype: torch.dtype, book: Tensor | None = None) -> Tensor:
     refuse_hopeless(stream, math.prod(shape), dtype.itemsize)
     out = stream.new_empty(list(shape), dtype=dtype)
-    torch.ops.laconic.huffman_decode_out.default(stream, out)
+    torch.ops.laconic.huffman_decode_out.default(stream, out, book)
     return out
 
 
+LIBRARY.impl("huffman_share", reference_share, "CompositeExplicitAutograd")
 LIBRARY.impl("huffman_encode", huffman_encode, "CompositeExplicitAutograd")
 LIBRARY.impl("huffman_decode", huffman_decode, "CompositeExplicitAutograd")
 LIBRARY.impl("huffman_encode_out", reference_encode, "CompositeExplicitAutograd")
 LIBRARY.impl("huffman_decode_out", reference_decode, "CompositeExplicitAutograd")
 
 
-def _fake_encode(codes: Tensor) -> Tensor:
+def _fake_share(batch: Sequence[Tensor]) -> Tensor:
+    return batch[0].new_empty(torch.library.get_ctx().new_dynamic_size(), dtype=torch.uint8)
+
+
+def _fake_encode(codes: Tensor, book: Tensor | None = None) -> Tensor:
     return codes.new_empty(torch.library.get_ctx().new_dynamic_size(), dtype=torch.uint8)
 
 
-def _fake_encode_out(codes: Tensor, out: Tensor) -> Tensor:
+def _fake_encode_out(codes: Tensor, out: Tensor, book: Tensor | None = None) -> Tensor:
     return torch.empty((), dtype=torch.int64)
 
 
-def _fake_decode(stream: Tensor, shape: Sequence[int], dtype: torch.dtype) -> Tensor:
+def _fake_decode(stream: Tensor, shape: Sequence[int], dtype: torch.dtype, book: Tensor | None = None) -> Tensor:
     return stream.new_empty(list(shape), dtype=dtype)
 
 
-def _fake_decode_out(stream: Tensor, out: Tensor) -> None:
+def _fake_decode_out(stream: Tensor, out: Tensor, book: Tensor | None = None) -> None:
     return None
 
 
+torch.library.register_fake("laconic::huffman_share", _fake_share, lib=LIBRARY)
 torch.library.register_fake("laconic::huffman_encode", _fake_encode, lib=LIBRARY)
 torch.library.register_fake("laconic::huffman_encode_out", _fake_encode_out, lib=LIBRARY)
 torch.library.register_fake("laconic::huffman_decode", _fake_decode, lib=LIBRARY)

@@ -1,11 +1,10 @@
-"""The reference for `native/huffman_write.cpp` and `huffman_read.cpp`: streams in numpy, the same bytes.
+"""The reference for `native/huffman_read.cpp`: streams in numpy.
 
 mode, layout, books, sizes of the chunks' sections, | words, extra bits | words, extra bits | ..
 """
 
 from __future__ import annotations
 
-from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -17,14 +16,11 @@ from laconic.ops.huffman_book import (
     Array,
     first_symbol,
     load_lengths,
-    make_lengths,
     make_windows,
-    make_words,
-    store_lengths,
 )
-from laconic.ops.huffman_symbols import EXTRA_BITS, SYMBOLS_FOR, from_symbols, get_bits, put_bits, to_symbols
+from laconic.ops.huffman_symbols import EXTRA_BITS, SYMBOLS_FOR, from_symbols, get_bits
 
-RAW, CONSTANT, WORDS = 0, 1, 2
+RAW, CONSTANT, WORDS, SHARED = 0, 1, 2, 3
 
 LEAST_LOG, MOST_LOG = 8, 13
 MOST_BOOKS = 4
@@ -32,81 +28,13 @@ SIZE_BITS = 14
 """Of a chunk's two bytes in the table of sizes; what is above is its book."""
 
 
-def chunk_log_for(count: int) -> int:
-    """Fewer codes make smaller chunks: several are decoded at once even on one thread."""
-    return next((log for log in range(MOST_LOG, 10, -1) if count >> log >= 8), 10)
-
-
-def books_for(count: int) -> int:
-    """A book costs time and room of its own."""
-    return 1 if count < 1 << 16 else 2 if count < 1 << 19 else MOST_BOOKS
-
-
-def write_stream(codes: Array) -> Array:
-    """A row of int8, uint8, int16 or int32 as bytes, at most one more than they have."""
-    data = codes.view(np.uint8)
-    if len(codes) < 2:
-        return np.concatenate([np.array([RAW], np.uint8), data])
-    if (codes == codes[0]).all():
-        return np.concatenate([np.array([CONSTANT], np.uint8), data[: codes.itemsize]])
-    stream = _write_words(codes)
-    return stream if len(stream) <= len(data) else np.concatenate([np.array([RAW], np.uint8), data])
-
-
-def _write_words(codes: Array) -> Array:
-    symbols, extra = to_symbols(codes)
-    log, books = chunk_log_for(len(codes)), books_for(len(codes))
-    chunks = -(-len(codes) // (1 << log))
-    chunk_of = np.arange(len(codes)) >> log
-    counts = np.bincount(chunk_of * SYMBOLS + symbols, minlength=chunks * SYMBOLS).reshape(chunks, SYMBOLS)
-    lengths = _make_books(counts, books)
-    book_of = _choose_books(counts, lengths)
-    firsts = np.array([first_symbol(book) for book in lengths])[book_of]
-    uniform = counts[np.arange(chunks), firsts] == counts.sum(axis=1)
-    word_bits = np.where(uniform, 0, (counts * lengths[book_of]).sum(axis=1))
-    sections = [word_bits] if codes.itemsize == 1 else [word_bits, counts @ EXTRA_BITS]
-    sizes = -(-np.stack(sections, axis=1) // 8)
-    table = sizes.astype("<u2")
-    table[:, 0] |= (book_of << SIZE_BITS).astype("<u2")
-    stored = b"".join(store_lengths(book) for book in lengths)
-    header = bytes([WORDS, log | (books - 1) << 4]) + stored + table.tobytes()
-    starts = _starts(sizes)
-    body = np.zeros(int(sizes.sum()), np.uint8)
-    worded = ~uniform[chunk_of]
-    book_of_code = book_of[chunk_of[worded]]
-    lengths_of = lengths[book_of_code, symbols[worded]]
-    words = np.stack([make_words(book) for book in lengths])[book_of_code, symbols[worded]]
-    put_bits(body, _places(lengths_of, chunk_of[worded], starts[:, 0]), words)
-    if codes.itemsize > 1:
-        put_bits(body, _places(EXTRA_BITS[symbols], chunk_of, starts[:, 1]), extra)
-    return np.concatenate([np.frombuffer(header, np.uint8), body])
-
-
-def _make_books(counts: Array, books: int) -> Array:
-    """One for each of as many groups of chunks, from cheap ones to dear ones: by about as many bits for a symbol as
-    its frequency in all is worth."""
-    sums = counts.sum(axis=0)
-    cost = np.frexp(sums.sum() // np.maximum(sums, 1))[1] * (sums > 0)
-    order = np.argsort(counts @ cost, kind="stable")
-    edges = [len(counts) * k // books for k in range(books + 1)]
-    return np.stack([make_lengths(counts[order[a:b]].sum(axis=0)) for a, b in pairwise(edges)])
-
-
-def _choose_books(counts: Array, lengths: Array) -> Array:
-    """For each chunk the book that writes it in the fewest bits, and of several the first."""
-    impossible = (counts > 0) @ (lengths == 0).T.astype(np.int64) > 0
-    bits: Array = np.where(impossible, np.iinfo(np.int64).max, counts @ lengths.T)
-    best: Array = bits.argmin(axis=1)
-    return best
-
-
-def _starts(sizes: Array) -> Array:
+def starts_of(sizes: Array) -> Array:
     """Where each section begins, in bits."""
     ends = np.cumsum(sizes.astype(np.int64).reshape(-1))
     return 8 * np.concatenate([[0], ends[:-1]]).reshape(sizes.shape)
 
 
-def _places(lengths: Array, chunk_of: Array, starts: Array) -> Array:
+def places_of(lengths: Array, chunk_of: Array, starts: Array) -> Array:
     """Where each value begins, those of a chunk one after another."""
     before = np.cumsum(lengths) - lengths
     first = np.searchsorted(chunk_of, chunk_of)
@@ -125,45 +53,67 @@ class Layout(NamedTuple):
     body: Array
 
 
-def read_stream(stream: Array, count: int, itemsize: int) -> Array:
+def read_stream(stream: Array, book: Array, count: int, itemsize: int) -> Array:
     """Exactly `count` codes, as integers or bytes of their size; CorruptData where that is not what is there."""
     mode, data = int(stream[0]) if len(stream) else -1, stream[1:]
+    if mode != SHARED and len(book) > 0:
+        raise CorruptData(f"huffman: {len(book)} bytes of shared books, for a stream that has no use for them")
     if mode == RAW and len(data) == count * itemsize:
         return data
     if mode == CONSTANT and len(data) == itemsize and count > 1:
         return np.tile(data, count)
-    if mode != WORDS or count < 2 or len(data) == 0:
+    if mode not in (WORDS, SHARED) or count < 2 or len(data) == 0:
         raise CorruptData(f"huffman: expected a stream of {count} codes of {itemsize} bytes, found another")
-    layout = _read_layout(data, count, itemsize)
+    layout = _read_layout(data, book if mode == SHARED else None, count, itemsize)
     per_chunk = np.minimum(count - (np.arange(len(layout.sizes)) << layout.log), 1 << layout.log)
     symbols = _read_words(layout, per_chunk)
     extra = np.zeros(0) if itemsize == 1 else _read_extra(layout, symbols, per_chunk)
     return from_symbols(symbols, extra, itemsize)
 
 
-def _read_layout(data: Array, count: int, itemsize: int) -> Layout:
+def _read_layout(data: Array, book: Array | None, count: int, itemsize: int) -> Layout:
     log, books = int(data[0]) & 15, 1 + (int(data[0]) >> 4)
-    sections, at = 1 if itemsize == 1 else 2, 1
+    sections, data = 1 if itemsize == 1 else 2, data[1:]
     chunks = -(-count // (1 << log))
     if not LEAST_LOG <= log <= MOST_LOG or books > MOST_BOOKS or chunks > len(data):
         raise CorruptData(f"huffman: expected chunks of 2**8 to 2**13 codes and 1 to 4 books, found {log}, {books}")
-    lengths = []
-    for _ in range(books):
-        book, size = load_lengths(data[at : at + SYMBOLS // 2].tobytes())
-        if book[SYMBOLS_FOR[itemsize] :].any():
-            raise CorruptData(f"huffman: a symbol that codes of {itemsize} bytes do not have")
-        lengths.append(book)
-        at += size
-    table = data[at : at + 2 * chunks * sections]
-    body = data[at + 2 * chunks * sections :]
+    lengths, left = read_books(data if book is None else book, books, itemsize)
+    if book is None:
+        data = left
+    elif len(left) > 0:
+        raise CorruptData(f"huffman: {len(left)} bytes more than {books} shared books")
+    table, body = data[: 2 * chunks * sections], data[2 * chunks * sections :]
     if len(table) != 2 * chunks * sections:
         raise CorruptData("huffman: the table of sizes is cut short")
-    sizes = table.view("<u2").reshape(chunks, sections).astype(np.int64)
+    sizes = np.frombuffer(table.tobytes(), "<u2").reshape(chunks, sections).astype(np.int64)
     book_of = sizes[:, 0] >> SIZE_BITS
     sizes[:, 0] &= (1 << SIZE_BITS) - 1
     if book_of.max() >= books or sizes.sum() != len(body):
         raise CorruptData(f"huffman: expected {sizes.sum()} bytes in {chunks} chunks, found {len(body)}")
-    return Layout(log, np.stack(lengths), book_of, sizes, _starts(sizes), body)
+    return Layout(log, lengths, book_of, sizes, starts_of(sizes), body)
+
+
+def read_books(data: Array, books: int, itemsize: int) -> tuple[Array, Array]:
+    """The lengths of so many books, and the bytes behind them."""
+    lengths = []
+    for _ in range(books):
+        book, size = load_lengths(data[: SYMBOLS // 2].tobytes())
+        if book[SYMBOLS_FOR[itemsize] :].any():
+            raise CorruptData(f"huffman: a symbol that codes of {itemsize} bytes do not have")
+        lengths.append(book)
+        data = data[size:]
+    return np.stack(lengths), data
+
+
+def load_books(data: Array, itemsize: int) -> Array:
+    """The lengths of all books that are stored in these bytes."""
+    found: list[Array] = []
+    while len(data) > 0 and len(found) < MOST_BOOKS:
+        lengths, data = read_books(data, 1, itemsize)
+        found.append(lengths)
+    if not found or len(data) > 0:
+        raise CorruptData(f"huffman: expected 1 to {MOST_BOOKS} books, found {len(found)} and {len(data)} bytes more")
+    return np.concatenate(found)
 
 
 def _read_words(layout: Layout, per_chunk: Array) -> Array:
@@ -198,7 +148,7 @@ def _read_extra(layout: Layout, symbols: Array, per_chunk: Array) -> Array:
     lengths = EXTRA_BITS[symbols]
     bits = np.bincount(chunk_of, weights=lengths, minlength=len(per_chunk)).astype(np.int64)
     _check_filled(layout, bits, np.ones(len(per_chunk), bool), 1)
-    return get_bits(layout.body, _places(lengths, chunk_of, layout.starts[:, 1]), lengths)
+    return get_bits(layout.body, places_of(lengths, chunk_of, layout.starts[:, 1]), lengths)
 
 
 def _check_filled(layout: Layout, bits: Array, chunks: Array, section: int) -> None:

@@ -2,45 +2,65 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from laconic.backends.native import core
-from laconic.errors import CorruptData
+from laconic.errors import CorruptData, SpecError
 from laconic.ops import LIBRARY
-from laconic.ops.huffman import capacity, check_bytes, check_codes
+from laconic.ops.huffman import (
+    MOST_SHARED_BYTES,
+    NO_BOOK,
+    capacity,
+    check_batch,
+    check_book,
+    check_bytes,
+    check_codes,
+)
 
 _core: Any = core()
 if _core is None:
     raise ImportError("laconic's native part is not there; ask native.available() before importing its bodies")
 
 
-def encode(codes: Tensor, out: Tensor) -> Tensor:
+def share(batch: Sequence[Tensor]) -> Tensor:
+    itemsize = check_batch(batch)
+    sources = [_aligned(codes) for codes in batch]
+    book = torch.empty(MOST_SHARED_BYTES, dtype=torch.uint8)
+    places = [(source.data_ptr(), source.numel()) for source in sources]
+    written: int = _core.huffman_share(places, itemsize, book.data_ptr(), torch.get_num_threads())
+    return _cut(book, written)
+
+
+def encode(codes: Tensor, out: Tensor, book: Tensor | None = None) -> Tensor:
     check_codes(codes)
     check_bytes(out, capacity(codes))
-    source = codes if _aligned(codes) else codes.clone()
+    check_book(book)
+    source = _aligned(codes)
     written: int = _core.huffman_encode(
-        source.data_ptr(), source.numel(), source.element_size(), out.data_ptr(), torch.get_num_threads()
+        *(source.data_ptr(), source.numel(), source.element_size(), out.data_ptr()),
+        *(*_place(book), torch.get_num_threads()),
     )
-    if written < 0:
-        raise MemoryError("huffman: no memory to count symbols in")
-    return torch.tensor(written)
+    if written == -2:
+        raise SpecError(NO_BOOK)
+    return torch.tensor(_checked(written))
 
 
-def encode_new(codes: Tensor) -> Tensor:
-    """Copies what was written without torch's threads: in a forked child they would hang."""
+def encode_new(codes: Tensor, book: Tensor | None = None) -> Tensor:
     room = codes.new_empty(capacity(codes), dtype=torch.uint8)
-    return torch.from_numpy(room[: int(encode(codes, room))].numpy().copy())
+    return _cut(room, int(encode(codes, room, book)))
 
 
-def decode(stream: Tensor, out: Tensor) -> None:
+def decode(stream: Tensor, out: Tensor, book: Tensor | None = None) -> None:
     check_codes(out)
     check_bytes(stream)
-    target = out if _aligned(out) else torch.empty_like(out)
+    check_book(book)
+    target = out if _is_aligned(out) else torch.empty_like(out)
     if not _core.huffman_decode(
-        *(stream.data_ptr(), stream.numel()),
+        *(*_place(stream), *_place(book)),
         *(target.data_ptr(), target.numel(), target.element_size(), torch.get_num_threads()),
     ):
         raise CorruptData(f"huffman: {stream.numel()} bytes are not what {out.numel()} codes of {out.dtype} give")
@@ -48,11 +68,31 @@ def decode(stream: Tensor, out: Tensor) -> None:
         out.copy_(target)
 
 
-def _aligned(x: Tensor) -> bool:
+def _place(data: Tensor | None) -> tuple[int, int]:
+    return (0, 0) if data is None else (data.data_ptr(), data.numel())
+
+
+def _cut(room: Tensor, written: int) -> Tensor:
+    """A copy of what was written, without torch's threads: in a forked child they would hang."""
+    return torch.from_numpy(room[: _checked(written)].numpy().copy())
+
+
+def _checked(written: int) -> int:
+    if written < 0:
+        raise MemoryError("huffman: no memory to count symbols in")
+    return written
+
+
+def _is_aligned(x: Tensor) -> bool:
     """Tensors over somebody's bytes need not lie at a multiple of their element's size; C++ wants them to."""
     return x.data_ptr() % x.element_size() == 0
 
 
+def _aligned(codes: Tensor) -> Tensor:
+    return codes if _is_aligned(codes) else codes.clone()
+
+
+LIBRARY.impl("huffman_share", share, "CPU")
 LIBRARY.impl("huffman_encode", encode_new, "CPU")
 LIBRARY.impl("huffman_encode_out", encode, "CPU")
 LIBRARY.impl("huffman_decode_out", decode, "CPU")
