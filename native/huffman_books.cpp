@@ -39,7 +39,8 @@ public:
         sum(0, counted_.chunks, sums);
         SymbolTable cost;
         for (int symbol = 0; symbol < kSymbols; ++symbol) {
-            cost.of[symbol] = static_cast<std::int16_t>(sums[symbol] == 0 ? 0 : bit_width(counted_.codes / sums[symbol]));
+            const int width = sums[symbol] == 0 ? 0 : bit_width(counted_.codes / sums[symbol]);
+            cost.of[symbol] = static_cast<std::int16_t>(width);
         }
         find_costs(counted_, cost, threads_, costs_.get());
         for (std::int64_t chunk = 0; chunk < counted_.chunks; ++chunk) {

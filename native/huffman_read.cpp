@@ -85,7 +85,8 @@ private:
         const bool long_words = 2 * 8 * static_cast<std::int64_t>(in_.left) > kMaxWordBits * job_.count;
         job_.window_bits = long_words ? kMostWindowBits : kMaxWordBits;
         for (int k = 0; k < books_; ++k) {
-            if (std::memchr(book_of_.get(), k, static_cast<std::size_t>(job_.chunks))) entries_[k].fill(job_.window_bits);
+            const bool used = std::memchr(book_of_.get(), k, static_cast<std::size_t>(job_.chunks)) != nullptr;
+            if (used) entries_[k].fill(job_.window_bits);
         }
         job_.entries = entries_.get();
     }

@@ -253,6 +253,6 @@ NB_MODULE(_core, m) {
 
     m.def("huffman_share", &share_huffman, "batch"_a, "itemsize"_a, "book_ptr"_a, "threads"_a,
           nb::call_guard<nb::gil_scoped_release>(),
-          "(pointer, count) of each tensor of codes -> books for all, of at most 512 bytes. Gives their number, 0 where "
-          "they would not pay, -1 without memory.");
+          "(pointer, count) of each tensor of codes -> books for all, of at most 512 bytes. Gives the number of these, "
+          "0 where books would not pay, -1 without memory.");
 }
