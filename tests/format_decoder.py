@@ -193,7 +193,7 @@ def unpack_chunk(chunk: bytes, count: int, size: int) -> list[int]:
 
 def huffman(main: bytes, side: dict[str, bytes], options: Options, before: Spec, after: Spec) -> bytes:
     size = SIZES[before[0]]
-    codes = plain_huffman.read(main, math.prod(before[1]), size)
+    codes = plain_huffman.read(main, math.prod(before[1]), size, side["book"])
     return b"".join((code % 2 ** (8 * size)).to_bytes(size, "little") for code in codes)
 
 
@@ -213,4 +213,4 @@ STAGES: dict[str, Callable[[bytes, dict[str, bytes], Options, Spec, Spec], bytes
     "lorenzo": lorenzo,
     "raw": raw,
 }
-SIDES = {"bound": ("step", "index", "values")}
+SIDES = {"bound": ("step", "index", "values"), "huffman": ("book",)}
