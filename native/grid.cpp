@@ -57,7 +57,7 @@ double finite_or_zero(double value) {
 double size_of(BoundKind kind, const Extent& extent, double squares) {
     switch (kind) {
         case BoundKind::rel: return finite_or_zero(std::max(extent.high - extent.low, 0.0));
-        case BoundKind::rms: return finite_or_zero(std::sqrt(squares / static_cast<double>(extent.count)));
+        case BoundKind::rms: return finite_or_zero(std::sqrt(std::min(squares, DBL_MAX) / static_cast<double>(extent.count)));
         default: return 1;
     }
 }

@@ -15,6 +15,7 @@
 #include <utility>
 #include <vector>
 
+#include "affine.h"
 #include "block.h"
 #include "codes.h"
 #include "grid.h"
@@ -126,6 +127,63 @@ int grid(std::uintptr_t values, int dtype, std::int64_t scopes, std::int64_t sco
                       static_cast<BoundKind>(kind), value, pointer<void>(steps), pointer<void>(bounds), threads);
 }
 
+// Elements in all, those packed together, bits of a packed code (0: a byte each), and whether codes have a sign.
+using FixedShape = std::tuple<std::int64_t, std::int64_t, int, bool>;
+
+// The type of the floats, the scales, the offsets or 0, the row, the group, and the largest code.
+using AffineGrid = std::tuple<int, std::uintptr_t, std::uintptr_t, std::int64_t, std::int64_t, int>;
+
+AffineJob job_of(const FixedShape& shape) {
+    AffineJob job;
+    std::tie(job.count, job.line, job.width, job.is_signed) = shape;
+    return job;
+}
+
+AffineJob job_of(const FixedShape& shape, const AffineGrid& grid) {
+    AffineJob job = job_of(shape);
+    const auto& [dtype, scales, offsets, row, group, top] = grid;
+    job.dtype = static_cast<Dtype>(dtype);
+    job.scales = pointer<void>(scales);
+    job.offsets = pointer<void>(offsets);
+    job.row = row;
+    job.group = group;
+    job.top_code = top;
+    return job;
+}
+
+bool fixed_encode(std::uintptr_t codes, const FixedShape& shape, std::uintptr_t out, int threads) {
+    AffineJob job = job_of(shape);
+    job.codes_in = pointer<const std::uint8_t>(codes);
+    job.codes_out = pointer<std::uint8_t>(out);
+    return affine_encode(job, threads);
+}
+
+void fixed_decode(std::uintptr_t data, const FixedShape& shape, std::uintptr_t codes, int threads) {
+    AffineJob job = job_of(shape);
+    job.codes_in = pointer<const std::uint8_t>(data);
+    job.codes_out = pointer<std::uint8_t>(codes);
+    affine_decode(job, threads);
+}
+
+// A negative seed: to the nearest code.
+void floats_encode_affine(std::uintptr_t floats, const FixedShape& shape, const AffineGrid& grid, std::int64_t seed,
+                          std::uintptr_t out, int threads) {
+    AffineJob job = job_of(shape, grid);
+    job.floats_in = pointer<const void>(floats);
+    job.codes_out = pointer<std::uint8_t>(out);
+    job.stochastic = seed >= 0;
+    job.seed = static_cast<std::uint64_t>(seed);
+    affine_encode(job, threads);
+}
+
+void floats_decode_affine(std::uintptr_t data, const FixedShape& shape, const AffineGrid& grid, std::uintptr_t floats,
+                          int threads) {
+    AffineJob job = job_of(shape, grid);
+    job.codes_in = pointer<const std::uint8_t>(data);
+    job.floats_out = pointer<void>(floats);
+    affine_decode(job, threads);
+}
+
 std::int64_t encode_huffman(std::uintptr_t codes_ptr, std::int64_t count, int itemsize, std::uintptr_t stream_ptr,
                             std::uintptr_t book_ptr, std::size_t book_size, int threads) {
     return huffman_encode(pointer<const void>(codes_ptr), count, itemsize, pointer<std::uint8_t>(stream_ptr), threads,
@@ -173,6 +231,17 @@ NB_MODULE(_core, m) {
     m.def("bound_grid", &grid, "values_ptr"_a, "dtype"_a, "scopes"_a, "scope"_a, "kind"_a, "value"_a, "steps_ptr"_a,
           "bounds_ptr"_a, "threads"_a, nb::call_guard<nb::gil_scoped_release>(),
           "Fills the step and the bound of each scope; gives the width of codes.");
+
+    m.def("fixed_encode", &fixed_encode, "codes_ptr"_a, "shape"_a, "out_ptr"_a, "threads"_a,
+          nb::call_guard<nb::gil_scoped_release>(), "Codes -> planes of one width. False where a code does not fit.");
+    m.def("fixed_decode", &fixed_decode, "data_ptr"_a, "shape"_a, "codes_ptr"_a, "threads"_a,
+          nb::call_guard<nb::gil_scoped_release>(), "The way back of fixed_encode.");
+    m.def("affine_encode", &floats_encode_affine, "floats_ptr"_a, "shape"_a, "grid"_a, "seed"_a, "out_ptr"_a,
+          "threads"_a, nb::call_guard<nb::gil_scoped_release>(),
+          "Fills the scales, the offsets, and the codes, packed or a byte each.");
+    m.def("affine_decode", &floats_decode_affine, "data_ptr"_a, "shape"_a, "grid"_a, "floats_ptr"_a, "threads"_a,
+          nb::call_guard<nb::gil_scoped_release>(), "The way back of affine_encode.");
+
     m.def("huffman_encode", &encode_huffman, "codes_ptr"_a, "count"_a, "itemsize"_a, "stream_ptr"_a, "book_ptr"_a,
           "book_size"_a, "threads"_a, nb::call_guard<nb::gil_scoped_release>(),
           "Contiguous codes of 1, 2 or 4 bytes -> a stream of at most 1 + count * itemsize bytes. Gives their number, "

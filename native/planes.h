@@ -9,13 +9,13 @@
 
 namespace laconic::LACONIC_ISA_NAMESPACE {
 
-// The lowest `count` planes of 32 bytes, 4 bytes each: 4 of them or 8.
+// The lowest `count` planes of 32 bytes, 4 bytes each.
 template <int count>
 inline void planes_of_bytes(const std::uint8_t* bytes, std::uint8_t* planes) {
     std::uint32_t words[count];
 #if defined(__AVX2__)
     __m256i v = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(bytes));
-    if constexpr (count == 4) v = _mm256_slli_epi16(v, 4);
+    if constexpr (count < 8) v = _mm256_slli_epi16(v, 8 - count);
     for (int bit = count - 1; bit >= 0; --bit) {
         words[bit] = static_cast<std::uint32_t>(_mm256_movemask_epi8(v));
         v = _mm256_add_epi8(v, v);
@@ -23,9 +23,9 @@ inline void planes_of_bytes(const std::uint8_t* bytes, std::uint8_t* planes) {
 #elif defined(__x86_64__)
     __m128i low = _mm_loadu_si128(reinterpret_cast<const __m128i*>(bytes));
     __m128i high = _mm_loadu_si128(reinterpret_cast<const __m128i*>(bytes + 16));
-    if constexpr (count == 4) {
-        low = _mm_slli_epi16(low, 4);
-        high = _mm_slli_epi16(high, 4);
+    if constexpr (count < 8) {
+        low = _mm_slli_epi16(low, 8 - count);
+        high = _mm_slli_epi16(high, 8 - count);
     }
     for (int bit = count - 1; bit >= 0; --bit) {
         words[bit] = static_cast<std::uint32_t>(_mm_movemask_epi8(low)) |

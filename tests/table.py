@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import torch
 
+import laconic
 from laconic.backends import native
+from laconic.chain import _Run
 
 FIXED_SIZE = [
     "dct:chop=4",
@@ -22,16 +24,36 @@ FIXED_SIZE = [
     "dct:chop=4|affine:bits=8",
     "dct:chop=4|affine:bits=4,per=sample",
     "dct:chop=2|affine:bits=6,per=channel,symmetric=true",
+    "lorenzo:dims=1",
+    "affine:per=sample|lorenzo",
+    "affine:bits=4,per=row",
+    "affine:bits=5,group=32",
+    "affine:bits=3,group=100,symmetric=true",
+    "affine:bits=4,group=32|bitpack:width=4",
+    "affine:bits=3,per=sample,symmetric=true|bitpack:width=5",
 ]
 
-CHAINS = FIXED_SIZE
-
 VARIABLE_SIZE = [
+    "bound:rel=1e-2",
+    "bound:abs=0.01,per=row|bitpack",
+    "bound:rel=1e-3|lorenzo|bitpack",
+    "bound:rms=1e-2,per=channel,width=16|lorenzo:dims=3",
+    "bound:rel=1e-3,width=32|lorenzo:dims=1|bitpack",
+    "bound:rel=1e-2|lorenzo|zstd",
+    "bound:rel=1e-2,per=row|lz4",
+    "cast:dtype=float16|lorenzo|bitpack",
+    "lorenzo|zstd:level=1",
+    "lz4:level=1",
     "affine|huffman",
     "affine:bits=4,per=channel,symmetric=true|huffman",
     "cast:dtype=bfloat16|huffman",
     "cast:dtype=float32|huffman",
+    "bound:rel=1e-2|lorenzo|huffman",
 ]
+
+CHAINS = FIXED_SIZE + VARIABLE_SIZE
+
+PORTABLE = [spec for spec in FIXED_SIZE if "lorenzo" not in spec]  # no compiler for accelerators takes integers so
 
 SHAPES = [(2, 3, 16, 24), (2, 3, 13, 21), (1, 1, 1, 9), (4, 8, 8), (5, 7)]
 
@@ -43,6 +65,11 @@ def ramp(shape: tuple[int, ...], dtype: torch.dtype = torch.float32) -> torch.Te
     count = torch.Size(shape).numel()
     values = (torch.arange(count, dtype=torch.float64) * 0.37).sin().mul(0.5).add(0.5).reshape(shape)
     return (values * 255).to(dtype) if dtype == torch.uint8 else values.to(dtype)
+
+
+def stored(codec: laconic.Codec, x: torch.Tensor) -> laconic.Encoded:
+    """What the stages themselves give, also where `encode` would store the tensor as it is."""
+    return _Run(x).over(codec.links).encoded(codec.links)
 
 
 def agree(a: torch.Tensor, b: torch.Tensor) -> bool:

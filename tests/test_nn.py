@@ -12,7 +12,7 @@ from torch import Tensor, nn
 import laconic
 from laconic import TensorSpec
 
-from .table import FIXED_SIZE, ramp
+from .table import PORTABLE, ramp
 
 SHAPE = (2, 3, 64, 128)
 MINIMAL = {"matmul", "mT", "narrow", "unflatten", "flatten", "cat"}
@@ -27,7 +27,7 @@ def pair(spec: str, shape: tuple[int, ...], serial: int = 1, **options: object) 
     return tuple(module(spec, shape, serial, **options) for module in modules)  # type: ignore[return-value, arg-type]
 
 
-@pytest.mark.parametrize("spec", FIXED_SIZE)
+@pytest.mark.parametrize("spec", PORTABLE)
 @pytest.mark.parametrize("shape", [SHAPE, (3, 13, 21), (5, 7)])
 def test_modules_and_codec_disagree(spec: str, shape: tuple[int, ...]) -> None:
     x = ramp(shape)
@@ -86,7 +86,7 @@ def test_a_serial_that_cuts_a_block_is_accepted() -> None:
         laconic.nn.Compress("dct:chop=4", (48, 48), serial=0)
 
 
-@pytest.mark.parametrize("spec", FIXED_SIZE)
+@pytest.mark.parametrize("spec", PORTABLE)
 @pytest.mark.parametrize("serial", [1, 2])
 def test_an_undeclared_operator_is_exported(spec: str, serial: int) -> None:
     declared = set().union(*(stage.operators for stage in laconic.codec(spec).stages))

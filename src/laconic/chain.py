@@ -126,8 +126,12 @@ class Codec:
     def roundtrip(self, x: Tensor) -> Tensor:
         """What a receiver would see of x. Differentiable: quantisers pass gradients straight through."""
         check_tensor(x)
-        self.out_spec(TensorSpec.of(x))
-        return _roundtrip(self.stages, x, Context(x))
+        if has_fixed_size(self.links, TensorSpec.of(x)):
+            return _roundtrip(self.stages, x, Context(x))
+        enc = self.encode(x.detach())
+        if enc.chain == self.links and self.stages[0].kind is Kind.transform:
+            return _roundtrip(self.stages, x, Context(x))
+        return _StraightThrough.apply(x, decode(enc))  # type: ignore[no-any-return, no-untyped-call]
 
     def decode(self, enc: Encoded, out: Tensor | None = None) -> Tensor:
         """`laconic.decode`, for what this very codec encoded."""
@@ -219,7 +223,9 @@ def is_constant(x: Tensor) -> bool:
     few = x[(0,) * (x.dim() - 1)][:4].tolist()
     if any(value != few[0] and value == value for value in few):
         return False
-    integers = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}[x.element_size()]
+    integers = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}.get(x.element_size())
+    if integers is None:
+        return False
     flat = x.detach().contiguous().view(-1).view(integers)
     return bool((flat == flat[0]).all())
 
@@ -285,26 +291,31 @@ def _roundtrip(stages: Sequence[Stage], x: Tensor, context: Context) -> Tensor:
         return x
     first, rest = stages[0], stages[1:]
     if first.kind is not Kind.transform:
-        return _StraightThrough.apply(x, stages, context)  # type: ignore[no-any-return, no-untyped-call]
+        restored = _there_and_back(stages, x.detach(), context)
+        return _StraightThrough.apply(x, restored)  # type: ignore[no-any-return, no-untyped-call]
     parts = first.encode(x, context)
     main = _roundtrip(rest, parts.main, context)
     return first.decode(Parts(main, parts.side), TensorSpec.of(x), first.version)
 
 
+def _there_and_back(stages: Sequence[Stage], x: Tensor, context: Context) -> Tensor:
+    chain = []
+    for stage in stages:
+        parts = stage.encode(x, context)
+        chain.append((stage, parts.side, TensorSpec.of(x)))
+        x = parts.main
+    for stage, side, spec in reversed(chain):
+        x = stage.decode(Parts(x, side), spec, stage.version)
+    return x
+
+
 class _StraightThrough(torch.autograd.Function):
-    """Quantises and reads back; its gradient is that of doing nothing."""
+    """What came back in place of x; its gradient is that of doing nothing."""
 
     @staticmethod
-    def forward(ctx: Any, x: Tensor, stages: Sequence[Stage], context: Context) -> Tensor:
-        chain, main = [], x
-        for stage in stages:
-            parts = stage.encode(main, context)
-            chain.append((stage, parts.side, TensorSpec.of(main)))
-            main = parts.main
-        for stage, side, spec in reversed(chain):
-            main = stage.decode(Parts(main, side), spec, stage.version)
-        return main
+    def forward(ctx: Any, x: Tensor, restored: Tensor) -> Tensor:
+        return restored
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None, None]:
-        return grad, None, None
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
+        return grad, None

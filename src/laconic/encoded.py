@@ -128,6 +128,7 @@ def stack(items: Sequence[Encoded]) -> Encoded:
             raise SpecError(f"stack needs one codec and one shape, got {first!r} and {item!r}")
     spec = TensorSpec((len(items), *first.spec.shape), first.spec.dtype)
     expected = part_specs(first.chain, spec, "These cannot be stacked: the result")
+    _check_splits(first.chain, spec, "These cannot be stacked")
     parts = {name: _stack_part(name, [item.parts[name] for item in items], expected[name]) for name in first.parts}
     return Encoded(first.chain, boundary_specs(first.chain, spec), parts)
 
@@ -164,9 +165,11 @@ def promised_parts(chain: tuple[Link, ...], specs: tuple[TensorSpec, ...]) -> Ma
 
 @remembered
 def split_parts(chain: tuple[Link, ...], x: TensorSpec) -> tuple[dict[str, TensorSpec], set[str]]:
-    """All parts, and the names of those that go by sample: one sample more makes them one longer."""
+    """All parts, and the names of those that go by sample: so many samples more make them as much longer."""
     whole = part_specs(chain, x, "This cannot be indexed: it")
-    more = TensorSpec((x.shape[0] + 1, *x.shape[1:]), x.dtype) if x.shape else x
+    _check_splits(chain, x, "This cannot be indexed")
+    many = 2**20 + 1  # one for several samples does not pass for one for all, nor a few for each
+    more = TensorSpec((x.shape[0] + many, *x.shape[1:]), x.dtype) if x.shape else x
     longer = part_specs(chain, more, "This cannot be indexed: it")
     split = set()
     for name, part in whole.items():
@@ -175,6 +178,12 @@ def split_parts(chain: tuple[Link, ...], x: TensorSpec) -> tuple[dict[str, Tenso
         elif name == "main" or longer[name] != part:
             raise SpecError(f"This cannot be indexed: '{name}', {part}, does not split by the samples of {x}")
     return whole, split
+
+
+def _check_splits(chain: tuple[Link, ...], x: TensorSpec, refusal: str) -> None:
+    for link, before in zip(chain, boundary_specs(chain, x), strict=False):
+        if not link.stage.splits(before):
+            raise SpecError(f"{refusal}: '{link.stage}' foretells the samples of {before} from each other")
 
 
 def has_fixed_size(chain: tuple[Link, ...], x: TensorSpec) -> bool:

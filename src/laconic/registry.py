@@ -29,6 +29,7 @@ BUILT_IN = {
 }
 
 FUSIONS = {
+    ("affine", "bitpack"): "laconic.quantisers.packed_affine:AffineBitpack",
     ("bound", "lorenzo"): "laconic.quantisers.packed:BoundLorenzo",
     ("bound", "bitpack"): "laconic.quantisers.packed:BoundBitpack",
     ("bound", "lorenzo", "bitpack"): "laconic.quantisers.packed:BoundBitpack",

@@ -151,6 +151,10 @@ class Stage(ABC):
     def decode(self, parts: Parts, x: TensorSpec, version: int, out: Tensor | None = None) -> Tensor:
         """Gives back a tensor of spec `x`, from parts that `version` of this stage wrote; into `out` when given."""
 
+    def splits(self, x: TensorSpec) -> bool:
+        """Whether it treats each sample along the first dimension on its own, and so one alone or more together."""
+        return True
+
     def share(self, batch: Sequence[Tensor]) -> Mapping[str, Tensor]:
         """For the last stage of a chain: side parts that serve all of a batch, such as a code book. Its `encode`
         finds them in `ctx.shared`, and gives these very tensors back among its own."""

@@ -9,7 +9,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from laconic.encoders.memory import as_codes, code_dtype
+from laconic.encoders.memory import as_codes, claimed, code_dtype
 from laconic.ops.huffman import MOST_SHARED_BYTES
 from laconic.ops.huffman_stream import SHARED
 from laconic.stage import Context, Kind, Parts, PartSpec, PartsSpec, Stage, TensorSpec, room_for
@@ -50,9 +50,6 @@ class Huffman(Stage):
 
     def decode(self, parts: Parts, x: TensorSpec, version: int, out: Tensor | None = None) -> Tensor:
         dtype = code_dtype(self, x.dtype, widest=4)
-        stream, book = parts.main.contiguous(), parts.side.get("book")
-        if out is None or not out.is_contiguous():
-            codes = torch.ops.laconic.huffman_decode(stream, x.shape, dtype, book)
-            return codes.view(x.dtype) if out is None else out.copy_(codes.view(x.dtype))
-        torch.ops.laconic.huffman_decode_out(stream, out.detach().view(dtype), book)
-        return out
+        target = out.detach() if out is not None and out.is_contiguous() else claimed(self, x, parts.main.device)
+        torch.ops.laconic.huffman_decode_out(parts.main.contiguous(), target.view(dtype), parts.side.get("book"))
+        return target if out is None else out if out.is_contiguous() else out.copy_(target)

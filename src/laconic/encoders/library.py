@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import torch
 from torch import Tensor
 
-from laconic.encoders.memory import from_bytes, from_library, to_library
+from laconic.encoders.memory import from_bytes, from_library, refuse_wide, to_library
 from laconic.errors import CorruptData, MissingExtra, SpecError
 from laconic.stage import Context, Kind, Parts, PartSpec, PartsSpec, Stage, TensorSpec
 
@@ -20,6 +20,10 @@ class LibraryEncoder(Stage):
     """Bytes to fewer bytes, by somebody's library."""
 
     kind: ClassVar[Kind] = Kind.encoder
+    densest: ClassVar[int]
+    """The most bytes that one byte can stand for."""
+    largest: ClassVar[int] = 2**62
+    """The most bytes that go in at once."""
 
     @abstractmethod
     def worst_size(self, nbytes: int) -> int:
@@ -34,12 +38,17 @@ class LibraryEncoder(Stage):
         """The way back, to exactly so many; CorruptData for any others."""
 
     def out_spec(self, x: TensorSpec) -> PartsSpec:
+        refuse_wide(self, x)
+        if x.nbytes > self.largest:
+            raise SpecError(f"{self}: expected at most {self.largest} bytes, got {x.nbytes} in {x}. Try 'zstd'")
         return PartsSpec(PartSpec.up_to(self.worst_size(x.nbytes), torch.uint8))
 
     def encode(self, x: Tensor, ctx: Context, out: Parts | None = None) -> Parts:
         return Parts(from_library(self.compress(to_library(x)), x.device, None if out is None else out.main))
 
     def decode(self, parts: Parts, x: TensorSpec, version: int, out: Tensor | None = None) -> Tensor:
+        if x.nbytes > self.densest * parts.main.nbytes:  # before anything is allocated by its word
+            raise CorruptData(f"{self}: expected more than {parts.main.nbytes} bytes for {x}")
         data = self.decompress(to_library(parts.main).tobytes(), x.nbytes)
         if len(data) != x.nbytes:
             raise CorruptData(f"{self}: expected {x.nbytes} bytes for {x}, found {len(data)}")
@@ -54,6 +63,7 @@ class Zstd(LibraryEncoder):
 
     name: ClassVar[str] = "zstd"
     example: ClassVar[str] = "bound:rel=1e-3|zstd:level=1"
+    densest: ClassVar[int] = 2**15  # a block of 128 KiB in four bytes
 
     def __post_init__(self) -> None:
         if not -7 <= self.level <= 22:
@@ -68,7 +78,7 @@ class Zstd(LibraryEncoder):
     def decompress(self, data: bytes, nbytes: int) -> bytes:
         library = _library("zstandard", "zstd")
         try:
-            if library.frame_content_size(data) != nbytes:  # before anything is allocated by its word
+            if library.frame_content_size(data) != nbytes:
                 raise CorruptData(f"zstd: expected a frame of {nbytes} bytes")
             return library.ZstdDecompressor().decompress(data, allow_extra_data=False)  # type: ignore[no-any-return]
         except library.ZstdError as error:
@@ -83,6 +93,8 @@ class Lz4(LibraryEncoder):
 
     name: ClassVar[str] = "lz4"
     example: ClassVar[str] = "bound:rel=1e-3|lz4"
+    densest: ClassVar[int] = 255
+    largest: ClassVar[int] = 0x7E000000
 
     def __post_init__(self) -> None:
         if not 0 <= self.level <= 12:

@@ -16,8 +16,16 @@ _INTEGERS = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 def code_dtype(stage: Stage, dtype: torch.dtype, widest: int = 8) -> torch.dtype:
     """The integers that a predictor or encoder reads such elements as: floats as the integers of their size."""
     if dtype.is_complex or dtype == torch.bool or dtype.itemsize > widest:
-        raise SpecError(f"{stage}: expected codes or real numbers of at most {widest} bytes, got {dtype}")
+        raise SpecError(
+            f"{stage}: expected codes or real numbers of at most {widest} bytes, got {dtype}. Try '{stage.example}'"
+        )
     return dtype if dtype == torch.uint8 or not dtype.is_floating_point else _INTEGERS[dtype.itemsize]
+
+
+def refuse_wide(stage: Stage, x: TensorSpec) -> None:
+    """For `out_spec` of stages that read bytes: no description names a type of more than eight."""
+    if x.dtype.itemsize > 8:
+        raise SpecError(f"{stage}: expected elements of at most 8 bytes, got {x}. Try torch.view_as_real")
 
 
 def as_codes(x: Tensor, dtype: torch.dtype) -> Tensor:
@@ -39,6 +47,25 @@ def from_bytes(data: Tensor, spec: TensorSpec, out: Tensor | None = None) -> Ten
         return out
     restored = data.clone(memory_format=torch.contiguous_format).view(spec.dtype).view(spec.shape)
     return restored if out is None else out.copy_(restored)
+
+
+def as_integers(x: Tensor) -> Tensor:
+    """The same memory as one row of integers of the elements' size."""
+    return x.detach().contiguous().view(-1).view(_INTEGERS[x.element_size()])
+
+
+def tight(data: Tensor, length: int) -> Tensor:
+    """Its first elements in memory of their own. On CPUs not by torch, whose threads hang a child after `fork`."""
+    kept = data[:length]
+    return torch.from_numpy(kept.numpy().copy()) if kept.device.type == "cpu" else kept.clone()
+
+
+def claimed(stage: Stage, x: TensorSpec, device: torch.device) -> Tensor:
+    """Room for a tensor that a few bytes may stand for, however large it claims to be."""
+    try:
+        return room_for(x, device)
+    except RuntimeError as error:
+        raise CorruptData(f"{stage}: expected a tensor that fits into memory, found {x}") from error
 
 
 def to_library(x: Tensor) -> Any:

@@ -8,7 +8,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from laconic.encoders.memory import as_bytes, from_bytes
+from laconic.encoders.memory import as_bytes, as_integers, claimed, from_bytes, refuse_wide
 from laconic.errors import DataError
 from laconic.stage import Context, Kind, Parts, PartSpec, PartsSpec, Stage, TensorSpec, room_for
 
@@ -22,6 +22,7 @@ class Raw(Stage):
     example: ClassVar[str] = "raw"
 
     def out_spec(self, x: TensorSpec) -> PartsSpec:
+        refuse_wide(self, x)
         return PartsSpec(PartSpec(TensorSpec((x.nbytes,), torch.uint8)))
 
     def encode(self, x: Tensor, ctx: Context, out: Parts | None = None) -> Parts:
@@ -42,14 +43,18 @@ class Constant(Stage):
     example: ClassVar[str] = "constant"
 
     def out_spec(self, x: TensorSpec) -> PartsSpec:
+        refuse_wide(self, x)
         return PartsSpec(PartSpec(TensorSpec((min(x.numel, 1) * x.dtype.itemsize,), torch.uint8)))
 
     def encode(self, x: Tensor, ctx: Context, out: Parts | None = None) -> Parts:
         data = as_bytes(x[(0,) * x.dim()]) if x.numel() else as_bytes(x)
-        if not torch.equal(as_bytes(x), data.repeat(x.numel())):
+        if x.numel() and not (as_integers(x) == as_integers(x)[0]).all():
             raise DataError(f"{self}: expected a tensor whose elements are all the same. Try '{Raw.example}'")
         main = room_for(TensorSpec.of(data), x.device, None if out is None else out.main)
         return Parts(main.copy_(data))
 
     def decode(self, parts: Parts, x: TensorSpec, version: int, out: Tensor | None = None) -> Tensor:
-        return from_bytes(parts.main.repeat(x.numel), x, out)
+        target = out if out is not None and out.is_contiguous() else claimed(self, x, parts.main.device)
+        if x.numel:
+            as_integers(target).copy_(parts.main.clone().view(as_integers(target).dtype))
+        return target if out is None or target is out else out.copy_(target)

@@ -19,7 +19,7 @@ from laconic.ops import LIBRARY, load_bodies
 BLOCK, CHUNK = 32, 4096
 RAW, PACKED = 0, 1
 
-LIBRARY.define("bitpack_encode_out(Tensor codes, Tensor(a!) out) -> int")
+LIBRARY.define("bitpack_encode_out(Tensor codes, Tensor(a!) out) -> SymInt")
 LIBRARY.define("bitpack_decode_out(Tensor data, Tensor(a!) out) -> ()")
 
 Words = NDArray[np.uint32]
@@ -29,6 +29,13 @@ def capacity(count: int, itemsize: int) -> int:
     """More bytes than any stream of so many codes has, by what its writer may write ahead."""
     chunks = -(-count // CHUNK)
     return 1 + chunks * (4 + CHUNK // BLOCK // 8 + CHUNK // BLOCK + CHUNK * itemsize) + 64
+
+
+def check_length(nbytes: int, count: int, itemsize: int) -> None:
+    """Raises where these are too few bytes for so many codes: before memory is allocated for those."""
+    least = min(1 + count * itemsize, 1 + 4 * -(-count // CHUNK) + -(-count // (8 * BLOCK)))
+    if nbytes < least:
+        raise CorruptData(f"bitpack: expected at least {least} bytes for {count} codes, found {nbytes}")
 
 
 def reference_encode(codes: Tensor, out: Tensor) -> int:
@@ -93,7 +100,8 @@ def _pack_widths(widths: NDArray[np.int64], itemsize: int) -> bytes:
 
 def _decode_chunks(stream: NDArray[np.uint8], count: int, itemsize: int) -> Words:
     chunks = -(-count // CHUNK)
-    sizes = stream[: 4 * chunks].view("<u4").astype(np.int64)
+    table = stream[: min(4 * chunks, len(stream) // 4 * 4)]
+    sizes = table.view("<u4").astype(np.int64)
     if len(sizes) != chunks or 4 * chunks + sizes.sum() != len(stream):
         raise CorruptData(f"bitpack: expected {chunks} chunks in {len(stream)} bytes, found others")
     ends = 4 * chunks + np.cumsum(sizes)
@@ -132,11 +140,11 @@ def _unpack_widths(data: NDArray[np.uint8], count: int, itemsize: int) -> NDArra
 
 
 def _numpy_dtype(dtype: torch.dtype) -> np.dtype[np.generic]:
-    return torch.empty(0, dtype=dtype).numpy().dtype
+    return torch.empty(0, dtype=dtype, device="cpu").numpy().dtype
 
 
 def _fake_encode(codes: Tensor, out: Tensor) -> int:
-    return int(torch.library.get_ctx().new_dynamic_size())
+    return torch.library.get_ctx().new_dynamic_size()  # type: ignore[return-value]  # a SymInt: an int yet unknown
 
 
 def _fake_decode(data: Tensor, out: Tensor) -> None:

@@ -29,6 +29,8 @@ def top_code(codes: torch.dtype, arithmetic: torch.dtype) -> int:
 
 def reference_encode(x: Tensor, step: Tensor, bound: Tensor, codes: Tensor) -> Tensor:
     """Fills `codes`; gives the places of the exceptions in the flat tensor, in order."""
+    if x.numel() == 0:  # there may be rows all the same
+        return torch.empty(0, dtype=torch.int64, device=x.device)
     values = x.detach().reshape(len(step), -1).to(compute_dtype(x.dtype))
     rounded = (values * inverse(step)[:, None]).round()
     fits = rounded.abs() <= top_code(codes.dtype, values.dtype)
@@ -51,10 +53,12 @@ def inverse(step: Tensor) -> Tensor:
 
 def put_exceptions(x: Tensor, index: Tensor, values: Tensor) -> None:
     """Writes what was stored exactly. The places come from strangers: they are checked first."""
+    if index.shape != values.shape:
+        raise CorruptData(f"exceptions: expected a value for each place, found {len(values)} for {len(index)}")
     if index.numel() == 0:
         return
     least, greatest = (int(edge) for edge in index.aminmax())
-    if least < 0 or greatest >= x.numel() or index.shape != values.shape:
+    if least < 0 or greatest >= x.numel():
         raise CorruptData(f"exceptions: expected places within {x.numel()} values, found {least} to {greatest}")
     if x.is_contiguous():
         x.view(-1).index_copy_(0, index.long(), values)

@@ -22,7 +22,7 @@ KINDS = ("abs", "rel", "rms")
 
 Floats = NDArray[np.float64]
 
-LIBRARY.define("bound_grid(Tensor x, int scopes, int kind, float value) -> (Tensor, Tensor, int)")
+LIBRARY.define("bound_grid(Tensor x, int scopes, int kind, float value) -> (Tensor, Tensor, SymInt)")
 
 _NUMPY: dict[torch.dtype, Any] = {torch.float32: np.float32, torch.float64: np.float64}
 
@@ -35,6 +35,9 @@ def reference_grid(x: Tensor, scopes: int, kind: int, value: float) -> tuple[Ten
     low, high, squares, count = extent(x, scopes, squares=kind == 2).cpu().numpy().T
     number = _NUMPY[compute_dtype(x.dtype)]
     with np.errstate(all="ignore"):
+        squares = np.minimum(
+            squares, np.finfo(np.float64).max
+        )  # of what overflowed, less than it was: no looser a bound
         size = (np.ones_like(low), np.maximum(high - low, 0.0), np.sqrt(squares / count))[kind]
         bound = _round_down(value * np.nan_to_num(size), number)
         largest = np.nan_to_num(np.maximum(np.abs(low), np.abs(high)), posinf=0.0)
@@ -109,7 +112,8 @@ def _ordered_sum(values: Tensor) -> Tensor:
 
 def _fake_grid(x: Tensor, scopes: int, kind: int, value: float) -> tuple[Tensor, Tensor, int]:
     step = x.new_empty((scopes,), dtype=compute_dtype(x.dtype))
-    return step, step.clone(), int(torch.library.get_ctx().new_dynamic_size())
+    width = torch.library.get_ctx().new_dynamic_size()
+    return step, step.clone(), width  # type: ignore[return-value]  # a SymInt: an int yet unknown
 
 
 LIBRARY.impl("bound_grid", reference_grid, "CompositeExplicitAutograd")

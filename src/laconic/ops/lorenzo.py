@@ -35,9 +35,18 @@ def reference_encode(codes: Tensor, dims: int, out: Tensor) -> None:
 def reference_decode(residuals: Tensor, dims: int, out: Tensor) -> None:
     c = residuals.to(torch.int64)
     for dim in range(-dims, 0):
-        pieces = c.split(RESTART[dims] if dim == -dims else c.shape[dim], dim)
-        c = torch.cat([piece.cumsum(dim) for piece in pieces], dim)
+        c = _sums(c, dim, RESTART[dims]) if dim == -dims else c.cumsum(dim)
     out.copy_(c.to(out.dtype))  # drops the upper bits: sums wrap as the differences did
+
+
+def _sums(c: Tensor, dim: int, restart: int) -> Tensor:
+    """Up to and with each place, anew after `restart` of them; `dim` is counted from the last."""
+    size = c.shape[dim]
+    if size <= restart:
+        return c.cumsum(dim)
+    whole = torch.nn.functional.pad(c, (0, 0) * (-dim - 1) + (0, -size % restart))
+    pieces: Tensor = whole.unflatten(dim, (-1, restart))
+    return pieces.cumsum(dim).flatten(dim - 1, dim).narrow(dim, 0, size)
 
 
 def lorenzo_encode(codes: Tensor, dims: int) -> Tensor:

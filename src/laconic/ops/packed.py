@@ -17,7 +17,7 @@ from laconic.ops import lorenzo as _lorenzo  # noqa: F401
 CODES = {8: torch.int8, 16: torch.int16, 32: torch.int32}
 
 LIBRARY.define(
-    "bound_pack_out(Tensor x, Tensor step, Tensor bound, int width, int dims, Tensor(a!) out) -> (int, Tensor)"
+    "bound_pack_out(Tensor x, Tensor step, Tensor bound, int width, int dims, Tensor(a!) out) -> (SymInt, Tensor)"
 )
 LIBRARY.define("bound_predict_out(Tensor x, Tensor step, Tensor bound, int dims, Tensor(a!) residuals) -> Tensor")
 LIBRARY.define("bound_restore_out(Tensor residuals, Tensor step, int dims, Tensor(a!) out) -> ()")
@@ -56,7 +56,8 @@ def reference_unpack(data: Tensor, step: Tensor, width: int, dims: int, out: Ten
 
 def _fake_pack(x: Tensor, step: Tensor, bound: Tensor, width: int, dims: int, out: Tensor) -> tuple[int, Tensor]:
     context = torch.library.get_ctx()
-    return int(context.new_dynamic_size()), x.new_empty((context.new_dynamic_size(),), dtype=torch.int64)
+    places = x.new_empty((context.new_dynamic_size(),), dtype=torch.int64)
+    return context.new_dynamic_size(), places  # type: ignore[return-value]  # a SymInt: an int yet unknown
 
 
 def _fake_predict(x: Tensor, step: Tensor, bound: Tensor, dims: int, residuals: Tensor) -> Tensor:

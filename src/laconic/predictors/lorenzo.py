@@ -12,7 +12,12 @@ from laconic.encoders.memory import as_codes, code_dtype
 from laconic.ops import lorenzo as _lorenzo  # noqa: F401  # declares the operators
 from laconic.stage import Context, Kind, Parts, PartSpec, PartsSpec, Stage, TensorSpec, room_for
 
-_SIGNED = {torch.uint8: torch.int8}
+_SIGNED = {
+    torch.uint8: torch.int8,
+    torch.uint16: torch.int16,
+    torch.uint32: torch.int32,
+    torch.uint64: torch.int64,
+}
 
 
 @dataclass(frozen=True)
@@ -32,6 +37,9 @@ class Lorenzo(Stage):
     def out_spec(self, x: TensorSpec) -> PartsSpec:
         dtype = code_dtype(self, x.dtype)
         return PartsSpec(PartSpec(TensorSpec(x.shape, _SIGNED.get(dtype, dtype))))
+
+    def splits(self, x: TensorSpec) -> bool:
+        return len(x.shape) > self.dims
 
     def encode(self, x: Tensor, ctx: Context, out: Parts | None = None) -> Parts:
         main = self.out_spec(spec := TensorSpec.of(x)).main.tensor

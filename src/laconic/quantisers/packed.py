@@ -8,9 +8,10 @@ from typing import cast
 import torch
 from torch import Tensor
 
+from laconic.encoders.memory import tight
 from laconic.fusion import Fusion, Side
 from laconic.ops import packed as ops  # noqa: F401  # declares the operators
-from laconic.ops.bitpack import capacity
+from laconic.ops.bitpack import capacity, check_length
 from laconic.predictors.lorenzo import Lorenzo
 from laconic.quantisers.bound import CODES, Bound, restored
 from laconic.stage import Context, Parts, Stage, TensorSpec, room_for
@@ -28,7 +29,7 @@ class BoundBitpack(Fusion):
         length, places = torch.ops.laconic.bound_pack_out.default(
             x, grid.step, grid.bound, grid.width, _dims(stages, TensorSpec.of(x)), data
         )
-        main = data[:length].clone() if room is None else data[:length]
+        main = tight(data, length) if room is None else data[:length]
         between = [Parts(codes) for _ in stages[1:-1]]
         return [Parts(codes, bound.side(x, grid, places)), *between, Parts(main)]
 
@@ -41,6 +42,7 @@ class BoundBitpack(Fusion):
         out: Tensor | None,
     ) -> Tensor:
         width, dims = 8 * specs[1].dtype.itemsize, _dims(stages, specs[0])
+        check_length(main.nbytes, specs[0].numel, width // 8)
         unpack = torch.ops.laconic.bound_unpack_out.default
         return restored(main.contiguous(), sides[0], specs[0], out, unpack, width, dims)
 

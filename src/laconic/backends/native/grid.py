@@ -15,7 +15,8 @@ from laconic.ops.grid import reference_grid
 def grid(x: Tensor, scopes: int, kind: int, value: float) -> tuple[Tensor, Tensor, int]:
     if not takes(x) or x.dtype not in FLOATS:
         return reference_grid(x, scopes, kind, value)
-    step, bound = torch.empty((2, scopes), dtype=compute_dtype(x.dtype))
+    step = torch.empty(scopes, dtype=compute_dtype(x.dtype))
+    bound = torch.empty_like(step)
     width = CORE.bound_grid(
         *(x.data_ptr(), DTYPES[x.dtype], scopes, x.numel() // scopes, kind, value),
         *(step.data_ptr(), bound.data_ptr(), torch.get_num_threads()),
