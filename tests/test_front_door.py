@@ -48,7 +48,7 @@ LAYERS = [
     {"ops"},
     {"backends"},
     {"registry"},
-    {"fusion", "batch"},
+    {"fusion", "batch", "checks"},
     {"transforms", "quantisers", "predictors", "encoders"},
     {"grammar"},
     {"chain", "description"},

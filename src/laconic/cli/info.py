@@ -47,7 +47,7 @@ def inspect(file: Path) -> dict[str, Any]:
 def _describe(item: Any) -> dict[str, Any]:
     """A stored tensor. One that was kept as it was has no codec."""
     from laconic import Encoded, TensorSpec
-    from laconic.chain import check_parts
+    from laconic.checks import check_parts
 
     if isinstance(item, Encoded):
         check_parts(item)
