@@ -84,5 +84,6 @@ def test_a_gpu_is_waited_for_before_the_clock_starts_and_before_it_stops(monkeyp
     log = []
     monkeypatch.setattr(torch.cuda, "synchronize", lambda device: log.append("wait"))
     monkeypatch.setattr(measure, "perf_counter", lambda: log.append("clock") or time.perf_counter())
-    measure._time(contender("kernel", lambda: log.append("run")), 2, torch.device("cuda"), torch.get_num_threads())
-    assert log == ["wait", "clock", "run", "run", "wait", "clock"]
+    measure._time(contender("kernel", lambda: log.append("run")), 2, torch.device("cuda"), threads=2)
+    to_wake, timed = ["clock", "run", "wait", "clock"], ["clock", "run", "run", "wait", "clock"]
+    assert log == ["wait", *to_wake, *timed]
