@@ -32,12 +32,12 @@ def decode(data: bytes) -> tuple[Spec, bytes]:
     stages = [read_stage(text) for text in chain.split("|")]
     specs = thread(stages, [read_spec(text) for text in given])
     main, sides = parts[0], parts[1:]
-    owners = [i for i, (name, _) in enumerate(stages) for _ in SIDES.get(name, ())]
+    owners = [i for i, stage in enumerate(stages) for _ in side_names(*stage)]
     assert len(owners) == len(sides)
     for i in reversed(range(len(stages))):
         name, options = stages[i]
         mine = [part for part, owner in zip(sides, owners, strict=True) if owner == i]
-        side = dict(zip(SIDES.get(name, ()), mine, strict=True))
+        side = dict(zip(side_names(name, options), mine, strict=True))
         main = STAGES[name](main, side, options, specs[i], specs[i + 1])
         assert len(main) == nbytes(specs[i])
     return specs[0], main
@@ -82,6 +82,11 @@ def thread(stages: list[tuple[str, Options]], given: list[Spec]) -> list[Spec]:
             specs.append((f"int{options['width']}", shape))
         elif name == "lorenzo":
             specs.append((SIGNED[SIZES[dtype]], shape))
+        elif name == "affine":
+            specs.append(("int8" if options["symmetric"] == "true" else "uint8", shape))
+        elif name == "bitpack" and "width" in options:
+            *rows, width = shape or (1,)
+            specs.append(("uint8", (*rows, int(options["width"]) * -(-width // 8))))
         elif name == "raw":
             specs.append(("uint8", (nbytes(specs[-1]),)))
         elif name == "constant":
@@ -133,6 +138,22 @@ def bound(main: bytes, side: dict[str, bytes], options: Options, before: Spec, a
     return bytes(restored)
 
 
+def affine(main: bytes, side: dict[str, bytes], options: Options, before: Spec, after: Spec) -> bytes:
+    dtype, shape = before
+    arithmetic = "float64" if dtype == "float64" else "float32"
+    scales = unpack(side["scale"], arithmetic)
+    offsets = unpack(side["offset"], arithmetic) if "offset" in side else [0.0] * len(scales)
+    inner = {"tensor": len(shape), "sample": 3, "channel": 2, "row": 1}[options["per"]]
+    scope = math.prod(shape[len(shape) - min(inner, len(shape)) :])
+    width, group = (shape or (1,))[-1], int(options.get("group", 0))
+    restored = bytearray()
+    for place, code in enumerate(unpack(main, after[0])):
+        here = place // width * -(-width // group) + place % width // group if group else place // scope
+        product = number(code * scales[here], arithmetic)
+        restored += rounded(number(product + offsets[here], arithmetic) if "offset" in side else product, dtype)
+    return bytes(restored)
+
+
 def lorenzo(main: bytes, side: dict[str, bytes], options: Options, before: Spec, after: Spec) -> bytes:
     dtype, shape = after
     codes = [int(code) for code in unpack(main, dtype)]
@@ -150,6 +171,8 @@ def lorenzo(main: bytes, side: dict[str, bytes], options: Options, before: Spec,
 
 
 def bitpack(main: bytes, side: dict[str, bytes], options: Options, before: Spec, after: Spec) -> bytes:
+    if "width" in options:
+        return unpack_rows(main, int(options["width"]), before)
     size, count = SIZES[before[0]], math.prod(before[1])
     if main[0] == 0:
         return main[1:]
@@ -165,6 +188,23 @@ def bitpack(main: bytes, side: dict[str, bytes], options: Options, before: Spec,
     if not before[0].startswith("uint"):
         codes = [code >> 1 if code % 2 == 0 else -(code + 1 >> 1) for code in codes]
     return b"".join((code % 2 ** (8 * size)).to_bytes(size, "little") for code in codes)
+
+
+def unpack_rows(main: bytes, bits: int, codes: Spec) -> bytes:
+    dtype, shape = codes
+    width = (shape or (1,))[-1]
+    found, at = bytearray(), 0
+    for _ in range(math.prod(shape[:-1])):
+        for left in range(width, 0, -32):
+            count = min(left, 32)
+            size = -(-count // 8)
+            planes = [int.from_bytes(main[at + size * bit : at + size * (bit + 1)], "little") for bit in range(bits)]
+            at += size * bits
+            for i in range(count):
+                code = sum((plane >> i & 1) << bit for bit, plane in enumerate(planes))
+                found.append((code - 2**bits * (dtype == "int8" and code >> (bits - 1))) % 256)
+    assert at == len(main)
+    return bytes(found)
 
 
 def unpack_chunk(chunk: bytes, count: int, size: int) -> list[int]:
@@ -206,6 +246,7 @@ def constant(main: bytes, side: dict[str, bytes], options: Options, before: Spec
 
 
 STAGES: dict[str, Callable[[bytes, dict[str, bytes], Options, Spec, Spec], bytes]] = {
+    "affine": affine,
     "bitpack": bitpack,
     "bound": bound,
     "constant": constant,
@@ -213,4 +254,9 @@ STAGES: dict[str, Callable[[bytes, dict[str, bytes], Options, Spec, Spec], bytes
     "lorenzo": lorenzo,
     "raw": raw,
 }
-SIDES = {"bound": ("step", "index", "values"), "huffman": ("book",)}
+
+
+def side_names(stage: str, options: Options) -> tuple[str, ...]:
+    if stage == "affine":
+        return ("scale",) if options["symmetric"] == "true" else ("scale", "offset")
+    return {"bound": ("step", "index", "values"), "huffman": ("book",)}.get(stage, ())

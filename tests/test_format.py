@@ -30,6 +30,14 @@ AFTER = [
     "|lorenzo|huffman",
 ]
 LOSSLESS = ["bitpack", "lorenzo", "lorenzo|bitpack", "lorenzo:dims=3|bitpack", "raw", "huffman", "lorenzo|huffman"]
+FIXED = [
+    "affine",
+    "affine:bits=5,per=channel,symmetric=true",
+    "affine:bits=3,group=32,stochastic=true,seed=3",
+    "affine:bits=4,per=row|bitpack:width=4",
+    "affine:bits=3,group=40,symmetric=true|bitpack:width=5",
+    "affine:bits=6,per=sample|lorenzo:dims=1|huffman",
+]
 SHAPES = [(), (1,), (33,), (4100,), (3, 17), (66, 5), (2, 3, 7), (18, 2, 5), (2, 17, 3, 2), (0, 3), (70, 64)]
 
 
@@ -72,6 +80,13 @@ def test_codes_are_read_as_others(spec: str, dtype: torch.dtype) -> None:
         x = ramp(shape).mul(250).to(dtype) if shape else torch.tensor(7).to(dtype)
         assert_read_the_same(stored(laconic.codec(spec), x))
         assert_read_the_same(laconic.encode(x, spec))
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("spec", FIXED)
+def test_codes_of_fixed_size_are_read_as_others(spec: str, dtype: torch.dtype) -> None:
+    for shape in SHAPES:
+        assert_read_the_same(laconic.encode(ramp(shape).mul(40).to(dtype), spec))
 
 
 @pytest.mark.parametrize("dtype", [*FLOATS, torch.uint8, torch.int64, torch.bool])
