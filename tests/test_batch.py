@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import laconic
-from laconic import CorruptData, Encoded, LaconicError, SpecError
+from laconic import CorruptData, Encoded, LaconicError, SpecError, batch
 from laconic.batch import EncodedBatch
 from laconic.wire import HEADER
 
@@ -253,10 +253,12 @@ def test_bytes_depend_on_the_threads_or_the_body() -> None:
     code = """
         import hashlib, torch
         import laconic
+        from laconic import batch
         from tests.test_batch import mixed
         written = set()
-        for threads in (1, 2, 5):
+        for threads, worth_one in ((1, 0), (2, 0), (5, 0), (2, 1 << 30)):
             torch.set_num_threads(threads)
+            batch._WORTH_A_THREAD = worth_one
             written.add(laconic.codec("bound:rel=1e-2|lorenzo|huffman").encode_many(mixed()).to_bytes())
         (data,) = written
         print(hashlib.sha256(data).hexdigest())
@@ -264,7 +266,8 @@ def test_bytes_depend_on_the_threads_or_the_body() -> None:
     assert len({run_python(code, LACONIC_NATIVE=native) for native in "01"}) == 1
 
 
-def test_threads_lose_the_callers_mode() -> None:
+def test_threads_lose_the_callers_mode(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(batch, "_WORTH_A_THREAD", 0)
     weights = [x.requires_grad_() for x in tables()]
     assert_same(laconic.codec(SPEC).decode_many(laconic.codec(SPEC).encode_many(weights)), decoded_alone(weights))
 

@@ -18,6 +18,7 @@ A = TypeVar("A")
 B = TypeVar("B")
 
 _ALIGNMENT = 16
+_WORTH_A_THREAD = 4 << 20  # bytes of an item
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,10 +87,14 @@ class EncodedBatch(Sequence[Encoded]):
         return f"EncodedBatch({len(self)} tensors, {self.nbytes:,} bytes, {self.ratio:.2f}x)"
 
 
-def side_by_side(function: Callable[[A], B], items: Sequence[A]) -> list[B]:
-    """`map` on as many threads as PyTorch may use: the kernels let the interpreter go."""
+def side_by_side(function: Callable[[A], B], items: Sequence[A], nbytes: int) -> list[B]:
+    """`map` over items of so many bytes in all, where that is much, on as many threads as PyTorch may use.
+
+    Kernels have threads of their own, and let the interpreter go. For what is small, or quick, waiting to have it
+    back costs more than a second thread gains.
+    """
     threads = min(torch.get_num_threads(), len(items))
-    if threads < 2:
+    if threads < 2 or nbytes < len(items) * _WORTH_A_THREAD:
         return [function(item) for item in items]
     grad = torch.is_grad_enabled()
 

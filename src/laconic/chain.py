@@ -105,16 +105,17 @@ class Codec:
         for x in batch:
             check_tensor(x)
             self.out_spec(TensorSpec.of(x))
-        last = self.stages[-1]
+        last, nbytes = self.stages[-1], sum(x.nbytes for x in batch)
         if len(batch) < 2 or type(last).share is Stage.share:
-            return EncodedBatch.of(side_by_side(self.encode, batch))
-        runs = side_by_side(lambda x: _Run(x).over(self.links[:-1]), batch)
+            return EncodedBatch.of(side_by_side(self.encode, batch, nbytes))
+        runs = side_by_side(lambda x: _Run(x).over(self.links[:-1]), batch, nbytes)
         shared = last.share([run.main for run in runs])
-        return EncodedBatch.of(side_by_side(lambda run: self._encode_sharing(run, shared), runs))
+        return EncodedBatch.of(side_by_side(lambda run: self._encode_sharing(run, shared), runs, nbytes))
 
     def decode_many(self, batch: Iterable[Encoded]) -> list[Tensor]:
         """The tensors that `encode_many` took."""
-        return side_by_side(self.decode, list(batch))
+        items = list(batch)
+        return side_by_side(self.decode, items, sum(enc.spec.nbytes for enc in items))
 
     def _encode_sharing(self, run: _Run, shared: Mapping[str, Tensor]) -> Encoded:
         x = run.context.input
