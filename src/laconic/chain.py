@@ -18,6 +18,7 @@ from laconic import grammar, registry
 from laconic.batch import EncodedBatch, side_by_side
 from laconic.checks import check_part, check_parts, check_tensor, check_writable
 from laconic.encoded import Encoded, Link, boundary_specs, has_fixed_size, promised_parts, promises
+from laconic.encoders.plain import is_constant
 from laconic.errors import SpecError
 from laconic.fusion import steps
 from laconic.stage import Context, Kind, Parts, PartSpec, PartsSpec, Stage, TensorSpec
@@ -76,7 +77,7 @@ class Codec:
         fixed = has_fixed_size(self.links, spec)
         if out is not None:
             self._check_out(out, spec, x)
-        if not fixed and is_constant(x):
+        if not fixed and x.numel() > 1 and is_constant(x):
             return _as_plain("constant", x, out)
         enc = _Run(x).over(self.links, out).encoded(self.links)
         if out is None or not fixed:
@@ -119,7 +120,7 @@ class Codec:
 
     def _encode_sharing(self, run: _Run, shared: Mapping[str, Tensor]) -> Encoded:
         x = run.context.input
-        if is_constant(x):
+        if x.numel() > 1 and is_constant(x):
             return _as_plain("constant", x, None)
         run.context.shared = shared
         enc = run.over(self.links).encoded(self.links)
@@ -216,20 +217,6 @@ def decode(enc: Encoded, out: Tensor | None = None) -> Tensor:
     if out is not None:
         torch.autograd.graph.increment_version(out)
     return x
-
-
-def is_constant(x: Tensor) -> bool:
-    """Whether all elements are the same, bit for bit. Nearly always the first few say no."""
-    if x.numel() < 2:
-        return False
-    few = x[(0,) * (x.dim() - 1)][:4].tolist()
-    if any(value != few[0] and value == value for value in few):
-        return False
-    integers = {1: torch.uint8, 2: torch.int16, 4: torch.int32, 8: torch.int64}.get(x.element_size())
-    if integers is None:
-        return False
-    flat = x.detach().contiguous().view(-1).view(integers)
-    return bool((flat == flat[0]).all())
 
 
 def _as_plain(name: str, x: Tensor, out: Encoded | None) -> Encoded:

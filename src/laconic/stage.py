@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 from types import MappingProxyType
@@ -116,6 +116,20 @@ def room_for(spec: TensorSpec, device: torch.device, room: Tensor | None = None)
     if room is None or room.nbytes < spec.nbytes or not room.is_contiguous():
         return torch.empty(spec.shape, dtype=spec.dtype, device=device)
     return room.reshape(-1).view(torch.uint8)[: spec.nbytes].view(spec.dtype).view(spec.shape)
+
+
+def written(
+    x: TensorSpec,
+    device: torch.device,
+    out: Tensor | None,
+    write: Callable[[Tensor], object],
+    make: Callable[[TensorSpec, torch.device], Tensor] = room_for,
+) -> Tensor:
+    """For `decode`: a tensor of spec `x` that `write` fills. It is given contiguous memory: that of `out` where it is
+    so, else what `make` makes, which is then copied to `out` when given."""
+    target = out if out is not None and out.is_contiguous() else make(x, device)
+    write(target.detach())
+    return target if out is None or target is out else out.copy_(target)
 
 
 class Context:

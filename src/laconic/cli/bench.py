@@ -11,9 +11,14 @@ from laconic.cli import console
 from laconic.errors import SpecError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
     import torch
+    from rich.console import RenderableType
 
     from laconic.bench.plan import Plan
+    from laconic.bench.rate.study import RateStudy
+    from laconic.bench.study import Study
 
 app = typer.Typer(help="Measure speed: tables, JSON, and figures from the JSON.", no_args_is_help=True)
 
@@ -35,12 +40,7 @@ def blocks(
     plan = _plan(device, threads, chops or ("2,4,7" if quick else "1,2,3,4,5,6,7,8"), serial, quick)
     with console.progress(len(list(races(plan)))) as begin:
         result = measure(plan, begin)
-    if out is not None:
-        result.save(out)
-    if as_json:
-        console.show_json(result.to_json())
-    else:
-        console.show(*tables(result))
+    _report(result, lambda: tables(result), out, as_json)
 
 
 @app.command()
@@ -67,12 +67,7 @@ def rate(
     plan = Plan(data_sets(data), tuple(data), limits, tuple(codecs or ()), threads, quick)
     with console.progress(steps(plan)) as begin:
         result = measure(plan, begin)
-    if out is not None:
-        result.save(out)
-    if as_json:
-        console.show_json(result.to_json())
-    else:
-        console.show(*tables(result))
+    _report(result, lambda: tables(result), out, as_json)
 
 
 @app.command()
@@ -85,6 +80,17 @@ def plot(
 
     for path in draw(file, out):
         typer.echo(path)
+
+
+def _report(
+    result: Study | RateStudy, tables: Callable[[], Iterable[RenderableType]], out: Path | None, as_json: bool
+) -> None:
+    if out is not None:
+        result.save(out)
+    if as_json:
+        console.show_json(result.to_json())
+    else:
+        console.show(*tables())
 
 
 def _plan(device: str, threads: int | None, chops: str, serial: str, quick: bool) -> Plan:

@@ -13,7 +13,7 @@ from laconic.encoders.memory import as_codes, code_dtype, tight
 from laconic.errors import SpecError
 from laconic.ops import bitpack as ops
 from laconic.ops import fixed
-from laconic.stage import Context, Kind, Parts, PartSpec, PartsSpec, Stage, TensorSpec, Tiling, room_for
+from laconic.stage import Context, Kind, Parts, PartSpec, PartsSpec, Stage, TensorSpec, Tiling, room_for, written
 
 
 @dataclass(frozen=True)
@@ -61,13 +61,15 @@ class Bitpack(Stage):
         dtype = code_dtype(self, x.dtype, widest=4)
         if self.width is None:
             ops.check_length(parts.main.nbytes, x.numel, dtype.itemsize)
-        target = out if out is not None and out.is_contiguous() else room_for(x, parts.main.device)
         data = parts.main.contiguous()
-        if self.width is None:
-            torch.ops.laconic.bitpack_decode_out.default(data, target.view(dtype))
-        else:
-            torch.ops.laconic.bitpack_fixed_decode_out.default(data, self.width, target)
-        return target if out is None or target is out else out.copy_(target)
+
+        def write(target: Tensor) -> None:
+            if self.width is None:
+                torch.ops.laconic.bitpack_decode_out.default(data, target.view(dtype))
+            else:
+                torch.ops.laconic.bitpack_fixed_decode_out.default(data, self.width, target)
+
+        return written(x, data.device, out, write)
 
     def portable(self, x: TensorSpec, tiling: Tiling) -> tuple[nn.Module, nn.Module]:
         self.out_spec(x)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import ClassVar
 
 import torch
@@ -12,7 +13,7 @@ from torch import Tensor
 from laconic.encoders.memory import as_codes, claimed, code_dtype
 from laconic.ops.huffman import MOST_SHARED_BYTES
 from laconic.ops.huffman_stream import SHARED
-from laconic.stage import Context, Kind, Parts, PartSpec, PartsSpec, Stage, TensorSpec, room_for
+from laconic.stage import Context, Kind, Parts, PartSpec, PartsSpec, Stage, TensorSpec, room_for, written
 
 
 @dataclass(frozen=True)
@@ -50,6 +51,9 @@ class Huffman(Stage):
 
     def decode(self, parts: Parts, x: TensorSpec, version: int, out: Tensor | None = None) -> Tensor:
         dtype = code_dtype(self, x.dtype, widest=4)
-        target = out.detach() if out is not None and out.is_contiguous() else claimed(self, x, parts.main.device)
-        torch.ops.laconic.huffman_decode_out(parts.main.contiguous(), target.view(dtype), parts.side.get("book"))
-        return target if out is None else out if out.is_contiguous() else out.copy_(target)
+        stream, book = parts.main.contiguous(), parts.side.get("book")
+
+        def write(target: Tensor) -> None:
+            torch.ops.laconic.huffman_decode_out(stream, target.view(dtype), book)
+
+        return written(x, stream.device, out, write, partial(claimed, self))

@@ -17,6 +17,8 @@ from laconic.errors import CorruptData
 from laconic.ops import LIBRARY, load_bodies
 from laconic.ops.block import compute_dtype
 
+CODES = {8: torch.int8, 16: torch.int16, 32: torch.int32}
+
 LIBRARY.define("bound_encode_out(Tensor x, Tensor step, Tensor bound, Tensor(a!) codes) -> Tensor")
 LIBRARY.define("bound_decode_out(Tensor codes, Tensor step, Tensor(a!) out) -> ()")
 

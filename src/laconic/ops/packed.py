@@ -11,10 +11,8 @@ from torch import Tensor
 
 from laconic.ops import LIBRARY, load_bodies
 from laconic.ops import bitpack as _bitpack  # noqa: F401  # declares what the reference calls
-from laconic.ops import bound as _bound  # noqa: F401
 from laconic.ops import lorenzo as _lorenzo  # noqa: F401
-
-CODES = {8: torch.int8, 16: torch.int16, 32: torch.int32}
+from laconic.ops.bound import CODES
 
 LIBRARY.define(
     "bound_pack_out(Tensor x, Tensor step, Tensor bound, int width, int dims, Tensor(a!) out) -> (SymInt, Tensor)"

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from laconic.encoders.memory import as_codes, code_dtype
 from laconic.ops import lorenzo as _lorenzo  # noqa: F401  # declares the operators
-from laconic.stage import Context, Kind, Parts, PartSpec, PartsSpec, Stage, TensorSpec, room_for
+from laconic.stage import Context, Kind, Parts, PartSpec, PartsSpec, Stage, TensorSpec, room_for, written
 
 _SIGNED = {
     torch.uint8: torch.int8,
@@ -52,11 +52,13 @@ class Lorenzo(Stage):
         return Parts(target)
 
     def decode(self, parts: Parts, x: TensorSpec, version: int, out: Tensor | None = None) -> Tensor:
-        residuals = parts.main
-        codes = torch.empty_like(residuals) if out is None or not out.is_contiguous() else out.view(residuals.dtype)
-        if residuals.numel() and (dims := self.dims_of(x)):
-            torch.ops.laconic.lorenzo_decode_out.default(residuals.contiguous(), dims, codes)
-        else:
-            codes.copy_(residuals)
-        restored = codes.view(x.dtype)
-        return restored if out is None else out if out.is_contiguous() else out.copy_(restored)
+        residuals, dims = parts.main.contiguous(), self.dims_of(x)
+
+        def write(target: Tensor) -> None:
+            codes = target.view(residuals.dtype)
+            if residuals.numel() and dims:
+                torch.ops.laconic.lorenzo_decode_out.default(residuals, dims, codes)
+            else:
+                codes.copy_(residuals)
+
+        return written(x, residuals.device, out, write)

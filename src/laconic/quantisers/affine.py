@@ -23,7 +23,7 @@ from laconic.errors import DataError, SpecError
 from laconic.ops import affine as ops
 from laconic.ops.block import compute_dtype
 from laconic.quantisers.affine_portable import AffineDecode, AffineEncode, Scopes
-from laconic.stage import Context, Kind, Parts, PartSpec, PartsSpec, Stage, TensorSpec, Tiling, room_for
+from laconic.stage import Context, Kind, Parts, PartSpec, PartsSpec, Stage, TensorSpec, Tiling, room_for, written
 
 _INNER_DIMS = {"sample": 3, "channel": 2, "row": 1}
 
@@ -132,12 +132,14 @@ class Affine(Stage):
             )
 
     def decode(self, parts: Parts, x: TensorSpec, version: int, out: Tensor | None = None) -> Tensor:
-        target = out if out is not None and out.is_contiguous() else room_for(x, parts.main.device)
-        if x.numel:
-            scale, offset = grid_of(parts.side)
-            row, group = self.runs(x.shape)
-            torch.ops.laconic.affine_decode_out.default(parts.main.contiguous(), scale, offset, row, group, target)
-        return target if out is None or target is out else out.copy_(target)
+        codes = parts.main.contiguous()
+
+        def write(target: Tensor) -> None:
+            if x.numel:
+                grid = (*grid_of(parts.side), *self.runs(x.shape))
+                torch.ops.laconic.affine_decode_out.default(codes, *grid, target)
+
+        return written(x, codes.device, out, write)
 
     def portable(self, x: TensorSpec, tiling: Tiling) -> tuple[nn.Module, nn.Module]:
         self.out_spec(x)

@@ -25,9 +25,8 @@ from laconic.errors import SpecError
 from laconic.ops import bound as ops
 from laconic.ops import grid as _grid  # noqa: F401  # declares the operator
 from laconic.ops.block import compute_dtype
-from laconic.stage import Context, Kind, Parts, PartSpec, PartsSpec, Stage, TensorSpec, room_for
-
-CODES = {8: torch.int8, 16: torch.int16, 32: torch.int32}
+from laconic.ops.bound import CODES
+from laconic.stage import Context, Kind, Parts, PartSpec, PartsSpec, Stage, TensorSpec, room_for, written
 
 _INNER_DIMS = {"channel": 2, "row": 1}
 _DTYPES = (torch.float32, torch.float64, torch.float16, torch.bfloat16)
@@ -114,11 +113,13 @@ def restored(
     *options: int,
 ) -> Tensor:
     """A tensor of spec `x`: what `decode(main, step, *options, out)` makes of the codes, and the exceptions."""
-    target = out if out is not None and out.is_contiguous() else room_for(x, main.device)
-    if x.numel:
-        decode(main, side["step"].reshape(-1).contiguous(), *options, target)
-        ops.put_exceptions(target, side["index"], side["values"])
-    return target if out is None or target is out else out.copy_(target)
+
+    def write(target: Tensor) -> None:
+        if x.numel:
+            decode(main, side["step"].reshape(-1).contiguous(), *options, target)
+            ops.put_exceptions(target, side["index"], side["values"])
+
+    return written(x, main.device, out, write)
 
 
 def _index_dtype(x: TensorSpec) -> torch.dtype:

@@ -12,8 +12,9 @@ from laconic.encoders.memory import tight
 from laconic.fusion import Fusion, Side
 from laconic.ops import packed as ops  # noqa: F401  # declares the operators
 from laconic.ops.bitpack import capacity, check_length
+from laconic.ops.bound import CODES
 from laconic.predictors.lorenzo import Lorenzo
-from laconic.quantisers.bound import CODES, Bound, restored
+from laconic.quantisers.bound import Bound, restored
 from laconic.stage import Context, Parts, Stage, TensorSpec, room_for
 
 

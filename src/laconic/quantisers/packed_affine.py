@@ -12,7 +12,7 @@ from laconic.encoders.bitpack import Bitpack
 from laconic.fusion import Fusion, Side
 from laconic.ops import packed_affine as ops  # noqa: F401  # declares the operators
 from laconic.quantisers.affine import Affine, grid_of
-from laconic.stage import Context, Parts, Stage, TensorSpec, room_for
+from laconic.stage import Context, Parts, Stage, TensorSpec, room_for, written
 
 
 class AffineBitpack(Fusion):
@@ -47,11 +47,10 @@ class AffineBitpack(Fusion):
     ) -> Tensor:
         affine, bitpack = _pair(stages)
         x = specs[0]
-        target = out if out is not None and out.is_contiguous() else room_for(x, main.device)
         scale, offset = grid_of(sides[0])
         row, group = affine.runs(x.shape)
-        torch.ops.laconic.affine_unpack_out.default(main.contiguous(), scale, offset, row, group, bitpack.width, target)
-        return target if out is None or target is out else out.copy_(target)
+        grid, unpack = (scale, offset, row, group, bitpack.width), torch.ops.laconic.affine_unpack_out.default
+        return written(x, main.device, out, lambda target: unpack(main.contiguous(), *grid, target))
 
 
 def _pair(stages: Sequence[Stage]) -> tuple[Affine, Bitpack]:

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from laconic.backends.native import DTYPES
-from laconic.backends.native.codes import CORE, FLOATS, takes
+from laconic.backends.native.codes import CORE, FLOATS, line, takes
 from laconic.ops import LIBRARY
 from laconic.ops.affine import check_call, reference_decode, reference_encode, top_code
 
@@ -44,11 +44,6 @@ def takes_grid(x: Tensor, scale: Tensor, offset: Tensor | None, row: int, group:
 def grid_of(x: Tensor, scale: Tensor, offset: Tensor | None, row: int, group: int, top: int = 0) -> Grid:
     """As C++ reads it."""
     return DTYPES[x.dtype], scale.data_ptr(), 0 if offset is None else offset.data_ptr(), row, group, top
-
-
-def line(x: Tensor) -> int:
-    """The elements that are packed together."""
-    return x.shape[-1] if x.dim() else 1
 
 
 def seed_of(seed: int | None) -> int:

@@ -35,6 +35,11 @@ def floats(x: Tensor, step: Tensor, bound: Tensor | None = None, top: int = 0) -
     return x.data_ptr(), DTYPES[x.dtype], step.data_ptr(), bound_ptr, math.ceil(x.numel() / len(step)), top
 
 
+def line(x: Tensor) -> int:
+    """The elements of a row: what `affine` cuts into groups, and planes of one width are packed by."""
+    return x.shape[-1] if x.dim() else 1
+
+
 def places(found: bytes) -> Tensor:
     """The exceptions' places, as C++ gave them."""
     return torch.frombuffer(bytearray(found), dtype=torch.int64) if found else torch.empty(0, dtype=torch.int64)

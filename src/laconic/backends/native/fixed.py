@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from laconic.backends.native.codes import CORE, takes
+from laconic.backends.native.codes import CORE, line, takes
 from laconic.ops import LIBRARY
 from laconic.ops.fixed import check_call, raise_on_misfit, reference_decode, reference_encode
 
@@ -27,7 +27,7 @@ def decode(data: Tensor, width: int, out: Tensor) -> None:
 
 
 def _shape(codes: Tensor, width: int) -> tuple[int, int, int, bool]:
-    return codes.numel(), codes.shape[-1] if codes.dim() else 1, width, codes.dtype.is_signed
+    return codes.numel(), line(codes), width, codes.dtype.is_signed
 
 
 LIBRARY.impl("bitpack_fixed_encode_out", encode, "CPU")

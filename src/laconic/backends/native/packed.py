@@ -8,8 +8,8 @@ from torch import Tensor
 from laconic.backends.native.codes import CORE, code_shape, floats, places, takes
 from laconic.errors import CorruptData
 from laconic.ops import LIBRARY
-from laconic.ops.bound import top_code
-from laconic.ops.packed import CODES, reference_pack, reference_predict, reference_restore, reference_unpack
+from laconic.ops.bound import CODES, top_code
+from laconic.ops.packed import reference_pack, reference_predict, reference_restore, reference_unpack
 
 
 def pack(x: Tensor, step: Tensor, bound: Tensor, width: int, dims: int, out: Tensor) -> tuple[int, Tensor]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from laconic.backends.native.affine import grid_of, line, seed_of, takes_grid
-from laconic.backends.native.codes import CORE, takes
+from laconic.backends.native.affine import grid_of, seed_of, takes_grid
+from laconic.backends.native.codes import CORE, line, takes
 from laconic.ops import LIBRARY
 from laconic.ops.affine import check_grid, top_code
 from laconic.ops.fixed import check_packed

@@ -15,9 +15,9 @@ from laconic.backends.triton.unpacked_kernels import restore, unpack_chunk
 from laconic.errors import CorruptData
 from laconic.ops import LIBRARY
 from laconic.ops.bitpack import BLOCK, CHUNK, RAW
-from laconic.ops.bound import inverse, top_code
+from laconic.ops.bound import CODES, inverse, top_code
 from laconic.ops.lorenzo import RESTART
-from laconic.ops.packed import CODES, reference_pack, reference_restore, reference_unpack
+from laconic.ops.packed import reference_pack, reference_restore, reference_unpack
 
 FLOATS = (torch.float32, torch.float64, torch.float16, torch.bfloat16)
 
