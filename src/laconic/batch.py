@@ -87,22 +87,24 @@ class EncodedBatch(Sequence[Encoded]):
         return f"EncodedBatch({len(self)} tensors, {self.nbytes:,} bytes, {self.ratio:.2f}x)"
 
 
-def side_by_side(function: Callable[[A], B], items: Sequence[A], nbytes: int) -> list[B]:
-    """`map` over items of so many bytes in all, where that is much, on as many threads as PyTorch may use.
+def worth_threads(count: int, nbytes: int) -> bool:
+    """Whether that many tensors, of so many bytes in all, gain by a thread for each.
 
     Kernels have threads of their own, and let the interpreter go. For what is small, or quick, waiting to have it
     back costs more than a second thread gains.
     """
-    threads = min(torch.get_num_threads(), len(items))
-    if threads < 2 or nbytes < len(items) * _WORTH_A_THREAD:
-        return [function(item) for item in items]
+    return min(torch.get_num_threads(), count) > 1 and nbytes >= count * _WORTH_A_THREAD
+
+
+def side_by_side(function: Callable[[A], B], items: Sequence[A]) -> list[B]:
+    """`map` on as many threads as PyTorch may use."""
     grad = torch.is_grad_enabled()
 
     def call(item: A) -> B:
         with torch.set_grad_enabled(grad):  # each thread has a flag of its own
             return function(item)
 
-    with ThreadPoolExecutor(threads) as pool:
+    with ThreadPoolExecutor(min(torch.get_num_threads(), len(items))) as pool:
         return list(pool.map(call, items))
 
 
