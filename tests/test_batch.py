@@ -240,12 +240,24 @@ def test_one_piece_that_many_claim_is_copied_for_each() -> None:
     """A short buffer must not ask for the square of its length."""
     shapes = [f"{10**6 // n},{n}" for n in (1, 2, 4, 5, 8, 10)]
     texts = [f"cast:dtype=float16@1;float16[{shape}]".encode() for shape in shapes]
-    before = struct.pack("<III", len(texts), len(texts), 1)
-    before += b"".join(struct.pack("<H", len(text)) + text for text in texts) + struct.pack("<Q", 2 * 10**6)
-    rows = b"".join(struct.pack("<II", i, 0) for i in range(len(texts)))
+    before = bytes([len(texts), len(texts), 1])
+    before += b"".join(bytes([len(text)]) + text for text in texts) + b"\x80\x89\x7a"  # 2 * 10**6
+    rows = b"".join(bytes([i, 0]) for i in range(len(texts)))
     data = resealed(b"\x89lacmany\x01" + bytes(15) + before + rows + bytes(2 * 10**6))
     batch = EncodedBatch.from_bytes(data)
     assert len({enc.parts["main"].data_ptr() for enc in batch}) == 1
+
+
+def test_the_header_of_a_small_table_is_as_large_as_the_table() -> None:
+    """What every item adds beside its own parts: an outline's number, sizes, and the numbers of its pieces."""
+    few, many = (laconic.codec(SPEC).encode_many([noise(seed, 64, 64) for seed in range(n)]) for n in (2, 34))
+    own = [sum({p.data_ptr(): p.nbytes for enc in batch for p in enc.parts.values()}.values()) for batch in (few, many)]
+    assert (many.nbytes - own[1]) - (few.nbytes - own[0]) <= 32 * 20
+
+
+def test_a_number_without_end_is_read() -> None:
+    with pytest.raises(CorruptData, match="bits"):
+        EncodedBatch.from_bytes(resealed(b"\x89lacmany\x01" + bytes(15) + b"\xff" * 12))
 
 
 @needs_native
