@@ -92,7 +92,7 @@ def test_codes_of_fixed_size_are_read_as_others(spec: str, dtype: torch.dtype) -
 @pytest.mark.parametrize("spec", ["bound:rel=1e-2|huffman", "bound:rel=1e-4,per=row|lorenzo|bitpack", "affine", "raw"])
 def test_many_are_read_as_others(spec: str) -> None:
     tensors = [ramp(shape) for shape in [*SHAPES, *[(9, 24)] * 8]] + [torch.full((30, 3), 2.5)]
-    tensors[4].view(-1)[7] = torch.nan
+    tensors[4].view(-1)[7] = 3e30
     batch = laconic.codec(spec).encode_many(tensors)
     found = format_decoder.decode_many(batch.to_bytes())
     expected = [laconic.decode(enc) for enc in batch]
