@@ -1,0 +1,63 @@
+"""One file of a packed array: Zarr's `sharding_indexed`, written and read a sample at a time.
+
+    | sample | sample | .. | for each place: offset, length | CRC-32C of the index |
+
+A sample is what `Encoded.to_bytes` gives, checksum and all. Zarr itself reads the same files; going round it saves the
+tenth of a millisecond that each of its chunks costs.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from laconic.errors import CorruptData
+
+MISSING = 2**64 - 1
+_ENTRY = 16
+_CRC = 4
+
+
+def shard_bytes(samples: Sequence[bytes], places: int) -> list[bytes]:
+    """The pieces of a file with room for so many samples, to be written one after another."""
+    index = np.full((places, 2), MISSING, "<u8")
+    lengths = np.array([len(sample) for sample in samples], "<u8")
+    index[: len(samples), 0] = np.cumsum(lengths) - lengths
+    index[: len(samples), 1] = lengths
+    entries = index.tobytes()
+    return [*samples, entries, _crc(entries).to_bytes(_CRC, "little")]
+
+
+class Shard:
+    """An open file: the bytes of each of its samples, without a copy."""
+
+    def __init__(self, path: Path, places: int) -> None:
+        self.path = path
+        with path.open("rb") as file:
+            size = os.fstat(file.fileno()).st_size
+            if size < places * _ENTRY + _CRC:
+                raise CorruptData(f"{path}: expected an index of {places} samples, found {size} bytes in all")
+            self._memory = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+        end = size - _CRC
+        entries = self._memory[end - places * _ENTRY : end]
+        if _crc(entries) != int.from_bytes(self._memory[end:], "little"):
+            raise CorruptData(f"{path}: the checksum of its index does not match: damaged")
+        self.index = np.frombuffer(entries, "<u8").reshape(places, 2)
+        self.bytes = np.frombuffer(self._memory, np.uint8)
+
+    def sample(self, place: int) -> np.ndarray[tuple[int], np.dtype[np.uint8]]:
+        """The bytes of the sample at this place."""
+        offset, length = (int(number) for number in self.index[place])
+        if offset == MISSING or offset + length > len(self.bytes):
+            raise CorruptData(f"{self.path}: sample {place} is not there")
+        return self.bytes[offset : offset + length]
+
+
+def _crc(data: bytes) -> int:
+    import google_crc32c
+
+    return int(google_crc32c.value(data))
