@@ -45,7 +45,7 @@ class PackedArray:
         import zarr
 
         array = zarr.open_array(path, mode="r")
-        codec = next((c for c in _codecs(array.metadata.codecs) if isinstance(c, ZarrCodec)), None)
+        codec = next((c for c in _codecs(getattr(array.metadata, "codecs", ())) if isinstance(c, ZarrCodec)), None)
         sizes = (array.chunks, array.shards)
         if codec is None or sizes[1] is None or sizes[0] != (1, *array.shape[1:]) or sizes[1][1:] != array.shape[1:]:
             raise SpecError(f"{path} was not packed by laconic: expected shards of single samples. Try `laconic pack`")

@@ -72,7 +72,7 @@ class ZarrCodec(ArrayBytesCodec):
 
     async def _decode_single(self, chunk_data: Buffer, chunk_spec: ArraySpec) -> NDBuffer:
         expected = TensorSpec(chunk_spec.shape, torch_dtype(chunk_spec.dtype.to_native_dtype()))
-        x = await asyncio.to_thread(decode_chunk, memoryview(chunk_data.as_numpy_array()), expected)
+        x = await asyncio.to_thread(decode_chunk, chunk_data.as_numpy_array().data, expected)
         return chunk_spec.prototype.nd_buffer.from_numpy_array(x.numpy())
 
 
