@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -101,7 +101,7 @@ def open_source(text: str) -> Source:
     if not path.exists():
         raise FileError(f"Could not read '{file}': there is no such file, nor folder, nor is it a 'module:dataset'")
     with file_errors(path, "read"):
-        source: Source = _kind(_home_of(path))(path.resolve())
+        source = _kind(_home_of(path))(path.resolve())
     return _only(source, name) if name else source
 
 
@@ -116,9 +116,9 @@ def _home_of(path: Path) -> str:
     return _HOMES[path.suffix.lower()]
 
 
-def _kind(home: str) -> Any:
+def _kind(home: str) -> Callable[[Path | str], Source]:
     module, _, name = home.partition(":")
-    return getattr(import_module(f"laconic.data.{module}"), name)
+    return getattr(import_module(f"laconic.data.{module}"), name)  # type: ignore[no-any-return]
 
 
 def flat(name: str) -> str:
