@@ -99,11 +99,11 @@ class _Measured:
             return
         x = to_tensor(self.source.read(first, stop, [self.name])[self.name])
         restored = together(encoded)
-        self.sums = compare(x, restored, self.sums)
         for i, good in enumerate(within_bound(self.array.codec, x, restored)):
             if not good:
                 self.first_broken = self.first_broken if self.broken else first + i
                 self.broken += 1
+        self.sums = compare(x, restored, self.sums)  # last: it uses up what was restored
 
     def report(self) -> dict[str, Any]:
         found = self.sums.report(self.array.spec.dtype)
