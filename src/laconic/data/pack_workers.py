@@ -38,7 +38,8 @@ def _here(job: Job, shards: Sequence[int], workers: int, done: Done) -> None:
     with _one_thread(), _helpers(job, workers - 1) as pool:
         while waiting or running:
             while pool is not None and waiting and len(running) < _AHEAD * (workers - 1):
-                running.add(pool.submit(_write, waiting.popleft()))
+                with _deaf_children():
+                    running.add(pool.submit(_write, waiting.popleft()))
             if waiting:
                 done(job.write(waiting.popleft()))
             if running:
@@ -65,6 +66,19 @@ def _helpers(job: Job, count: int) -> Iterator[ProcessPoolExecutor | None]:
         for process in dict(pool._processes or {}).values():
             process.kill()
         pool.shutdown(cancel_futures=True)
+
+
+@contextmanager
+def _deaf_children() -> Iterator[None]:
+    """Processes that start here inherit that Ctrl-C is held back: it is for this one, which hears it right after."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 _job: Job
