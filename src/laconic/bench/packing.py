@@ -1,4 +1,4 @@
-"""How fast packing is, beside reading the source alone: both from the page cache, the start of processes left out."""
+"""How fast packing is, beside reading the source alone: both from the page cache, the start of processes counted."""
 
 from __future__ import annotations
 
