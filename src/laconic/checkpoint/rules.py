@@ -111,7 +111,7 @@ def compress(
 
     >>> import torch
     >>> state = torch.nn.Linear(64, 64).state_dict()
-    >>> sorted(type(x).__name__ for x in compress(state, {"*.bias": None, "*": "affine"}).values())
+    >>> sorted(type(x).__name__ for x in compress(state, {"*bias": None, "*": "affine"}).values())
     ['Encoded', 'Tensor']
     """
     chosen = Rules.of(rules)

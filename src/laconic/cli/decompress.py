@@ -19,12 +19,6 @@ def decompress(
 
     formats.check_output(target, source, any_suffix=False)
     stored = laconic.load(source)
-    if isinstance(stored, laconic.Encoded):
-        formats.write(target, laconic.decode(stored))
-        return
-    restored = {}
-    with progress(len(stored)) as begin:
-        for name, item in stored.items():
-            begin(name)
-            restored[name] = laconic.decode(item) if isinstance(item, laconic.Encoded) else item
-    formats.write(target, restored)
+    named = {formats.SINGLE: stored} if isinstance(stored, laconic.Encoded) else stored
+    with progress(len(named)) as begin:
+        formats.write(target, named, begin)

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
-import safetensors.torch
 from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
+from laconic import Encoded, TensorSpec, decode, tensor_file
 from laconic.cli import npy, png
 from laconic.errors import CorruptData, FileError, SpecError
 from laconic.files import file_errors, replacing
+from laconic.tensor_file import Source
+from laconic.wire import raw_bytes
 
 SINGLE = "tensor"
 """The name of a tensor from a file that has no names, where one is needed."""
@@ -23,22 +28,44 @@ _SUFFIXES = (".npy", ".safetensors", ".png")
 
 def read(path: Path) -> Tensor | dict[str, Tensor]:
     """The tensor in a file; for safetensors, all of them by name."""
-    suffix = _suffix(path)
-    with file_errors(path, "read"):
-        if path.is_dir():
-            raise FileError(f"Could not read '{path}': it is a directory")
-        return _READERS[suffix](path) if suffix in _READERS else _read_safetensors(path)
+    with reading(path) as found:
+        return found if isinstance(found, Tensor) else dict(found)
 
 
-def write(path: Path, value: Tensor | dict[str, Tensor]) -> None:
-    """Writes tensors in the format that the suffix names; the file is replaced whole or not at all."""
+@contextmanager
+def reading(path: Path) -> Iterator[Tensor | Mapping[str, Tensor]]:
+    """The tensor in a file; for safetensors all of them by name, each of which is read when it is asked for."""
     suffix = _suffix(path)
+    if path.is_dir():
+        raise FileError(f"Could not read '{path}': it is a directory")
+    if suffix in _READERS:
+        with file_errors(path, "read"):
+            found = _READERS[suffix](path)
+        yield found
+    else:
+        yield _Safetensors(path)
+
+
+def write(path: Path, stored: Mapping[str, Encoded | Tensor], begin: Callable[[str], None]) -> None:
+    """Writes tensors in the format that the suffix names, decoding each when its turn comes, which `begin` is told.
+    The file is replaced whole or not at all."""
+    suffix = _suffix(path)
+
+    def decoded(name: str) -> Tensor:
+        begin(name)
+        item = stored[name]
+        return decode(item) if isinstance(item, Encoded) else item
+
+    def source(name: str) -> Source:
+        item = stored[name]
+        spec = item.spec if isinstance(item, Encoded) else TensorSpec.of(item)
+        return Source(spec, lambda: [raw_bytes(decoded(name))])
+
     with replacing(path) as temporary:
         if suffix in _WRITERS:
-            _WRITERS[suffix](temporary, _only(path, value))
+            _WRITERS[suffix](temporary, decoded(_only(path, stored)))
         else:
-            named = value if isinstance(value, dict) else {SINGLE: value}
-            safetensors.torch.save_file(named, temporary, {"format": "pt"})
+            tensor_file.write(temporary, {name: source(name) for name in stored}, {"format": "pt"})
 
 
 def check_output(path: Path, source: Path, *, any_suffix: bool) -> None:
@@ -63,22 +90,39 @@ def _suffix(path: Path) -> str:
     return suffix
 
 
-def _only(path: Path, value: Tensor | dict[str, Tensor]) -> Tensor:
-    if isinstance(value, Tensor):
-        return value
-    if len(value) == 1:
-        return next(iter(value.values()))
-    raise SpecError(f"'{path}' would hold one tensor, and there are {len(value)}. Write them to a .safetensors file")
+def _only(path: Path, stored: Mapping[str, object]) -> str:
+    if len(stored) == 1:
+        return next(iter(stored))
+    raise SpecError(f"'{path}' would hold one tensor, and there are {len(stored)}. Write them to a .safetensors file")
 
 
-def _read_safetensors(path: Path) -> dict[str, Tensor]:
-    try:
-        with safe_open(path, framework="pt") as file:
+class _Safetensors(Mapping[str, Tensor]):
+    """The tensors of a file, each read when it is asked for."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        with self._opened() as file:
             if "laconic" in (file.metadata() or {}):
                 raise SpecError(f"'{path}' is compressed by laconic already. Try laconic info, or laconic decompress")
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118  # not a mapping
-    except SafetensorError as error:
-        raise CorruptData(f"'{path}' is not a sound .safetensors file: {error}") from error
-    if not tensors:
-        raise SpecError(f"'{path}' holds no tensors")
-    return tensors
+            self._names = list(file.keys())
+        if not self._names:
+            raise SpecError(f"'{path}' holds no tensors")
+
+    @contextmanager
+    def _opened(self) -> Iterator[Any]:
+        with file_errors(self._path, "read"):
+            try:
+                with safe_open(self._path, framework="pt") as file:
+                    yield file
+            except SafetensorError as error:
+                raise CorruptData(f"'{self._path}' is not a sound .safetensors file: {error}") from error
+
+    def __getitem__(self, name: str) -> Tensor:
+        with self._opened() as file:  # anew, as an open file keeps in memory what was read
+            return file.get_tensor(name)  # type: ignore[no-any-return]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
