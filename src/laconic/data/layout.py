@@ -41,7 +41,7 @@ class Layout:
     @classmethod
     def of(cls, sample: Bytes) -> Layout:
         """Checks the sample, too."""
-        enc = Encoded.from_bytes(memoryview(sample))
+        enc = Encoded.from_bytes(buffer(sample))
         first = at = len(sample) - sum(part.nbytes for part in enc.parts.values())
         parts = {}
         for name, part in enc.parts.items():
@@ -63,8 +63,12 @@ class Layout:
         header = sample[: len(self.header)].tobytes()
         crc = zlib.crc32(header[_CRC.stop :], zlib.crc32(header[: _CRC.start]))
         for part in parts:
-            crc = zlib.crc32(part, crc)
+            crc = zlib.crc32(buffer(part), crc)
         if crc.to_bytes(4, "little") != header[_CRC]:
             raise CorruptData("The checksum does not match: damaged")
         if (header[: _CRC.start], header[_CRC.stop :]) != (self.header[: _CRC.start], self.header[_CRC.stop :]):
             raise CorruptData("Its header is not that of the other samples: it was written by something else")
+
+
+def buffer(data: Bytes) -> memoryview:
+    return memoryview(data)  # type: ignore[arg-type]  # numpy 2.4 types its buffers for Python 3.12

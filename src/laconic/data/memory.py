@@ -27,7 +27,7 @@ class Recycled:
         """Not filled. In a worker of a DataLoader it lies where both processes see it, so that nothing is copied."""
         if get_worker_info() is not None:
             storage = torch.UntypedStorage._new_shared(spec.nbytes)
-            return torch.empty(0, dtype=spec.dtype).set_(storage).view(spec.shape)  # type: ignore[call-overload]
+            return torch.empty(0, dtype=spec.dtype).set_(storage).view(spec.shape)
         if spec.nbytes < _WORTH_KEEPING:
             return torch.empty(spec.shape, dtype=spec.dtype)
         block = self._block(spec.nbytes + _ALIGNMENT)

@@ -15,12 +15,12 @@ import torch
 from torch import Tensor
 
 from laconic.chain import decode
-from laconic.data.layout import Bytes, Layout
+from laconic.data.layout import Bytes, Layout, buffer
 from laconic.data.memory import Recycled
-from laconic.data.shard import Shard
 from laconic.data.store import PackedArray
 from laconic.encoded import Encoded, boundary_specs
-from laconic.errors import CorruptData, FileError, VersionError
+from laconic.errors import CorruptData, FileError, SpecError, VersionError
+from laconic.run import decode_all
 from laconic.stage import TensorSpec
 
 _OPEN_SHARDS = 128  # each keeps a file open
@@ -38,6 +38,8 @@ class SampleReader:
 
     def gather(self, indices: Sequence[int]) -> Encoded:
         """These samples as one Encoded, for arrays that split by sample."""
+        if not indices:
+            raise SpecError("a compressed batch needs at least one sample, got none")
         layout = self._layout_by(indices)
         spec = _many(self.array.sample, len(indices))
         parts = {name: self._memory.tensor(_many(place.spec, len(indices))) for name, place in layout.parts.items()}
@@ -50,13 +52,13 @@ class SampleReader:
         if self.array.splits and indices:
             decode(self.gather(indices), out)
         elif indices:
-            torch.cat(self.array.codec.decode_many(self.encoded(index) for index in indices), out=out)
+            torch.cat(decode_all([self.encoded(index) for index in indices]), out=out)
         return out
 
     def encoded(self, index: int) -> Encoded:
         """One sample, with its first dimension of 1."""
         with self._naming(index):
-            enc = Encoded.from_bytes(memoryview(self._bytes(index)))
+            enc = Encoded.from_bytes(buffer(self._bytes(index)))
             if enc.spec != self.array.sample:
                 raise CorruptData(f"expected {self.array.sample}, found {enc.spec}")
             return enc

@@ -24,7 +24,7 @@ from laconic.stage import TensorSpec
 class Row(Tensor):
     """A sample of a batch; whatever is done to it gives a plain tensor."""
 
-    __torch_function__ = torch._C._disabled_torch_function_impl
+    __torch_function__ = torch._C._disabled_torch_function_impl  # type: ignore[assignment]
 
 
 def rows(batch: Tensor | Encoded | list[Any]) -> list[Any]:
@@ -45,43 +45,38 @@ def _encoded_rows(batch: Encoded) -> list[Encoded]:
 
 def _collate_rows(items: Sequence[Tensor], *, collate_fn_map: Any = None) -> Tensor:
     plain = [item.as_subclass(Tensor) if isinstance(item, Row) else item for item in items]
-    return (
-        joined(plain) if _side_by_side(plain) else default_collate_fn_map[Tensor](plain, collate_fn_map=collate_fn_map)
-    )
+    together = _together(plain)
+    if together is None:
+        return default_collate_fn_map[Tensor](plain, collate_fn_map=collate_fn_map)  # type: ignore[no-any-return]
+    return together
 
 
 def _collate_encoded(items: Sequence[Encoded], *, collate_fn_map: Any = None) -> Encoded:
     first = items[0]
-    columns = {name: [item.parts.get(name) for item in items] for name in first.parts}
-    same = all(item.chain is first.chain and item.specs is first.specs for item in items)
-    if not (same and all(map(_side_by_side, columns.values()))):
+    parts: dict[str, Tensor] = {}
+    if all(isinstance(item, Encoded) and item.specs is first.specs for item in items):
+        for name in first.parts:
+            together = _together([item.parts[name] for item in items])
+            if together is not None:
+                parts[name] = together
+    if len(parts) < len(first.parts):
         return stack(items)
     spec = TensorSpec((len(items), *first.spec.shape), first.spec.dtype)
-    parts = {name: joined(column) for name, column in columns.items()}
     return Encoded(first.chain, boundary_specs(first.chain, spec), parts)
 
 
-def _side_by_side(pieces: Sequence[Tensor]) -> bool:
-    """Whether each begins where the one before ends."""
+def _together(pieces: Sequence[Tensor]) -> Tensor | None:
+    """What lies side by side, as one: without a copy; None where it does not."""
     first = pieces[0]
     memory, start, size = first.untyped_storage().data_ptr(), first.data_ptr(), first.nbytes
-    return (
-        first.is_contiguous()
-        and not first.requires_grad
-        and all(
-            piece.data_ptr() == start + i * size
-            and piece.shape == first.shape
-            and piece.dtype == first.dtype
-            and piece.is_contiguous()
-            and piece.untyped_storage().data_ptr() == memory
-            for i, piece in enumerate(pieces)
-        )
-    )
-
-
-def joined(pieces: Sequence[Tensor]) -> Tensor:
-    """What lies side by side, as one."""
-    first = pieces[0]
+    if first.requires_grad or not all(
+        piece.data_ptr() == start + i * size
+        and (piece.shape, piece.dtype) == (first.shape, first.dtype)
+        and piece.is_contiguous()
+        and piece.untyped_storage().data_ptr() == memory
+        for i, piece in enumerate(pieces)
+    ):
+        return None
     return first.as_strided((len(pieces), *first.shape), (first.numel(), *first.stride()))
 
 
