@@ -75,7 +75,7 @@ def test_every_kind_of_file_is_read(npz, tmp_path):
     [
         ("{}/data.npz:c", SpecError, "has no array 'c'. It has: a, b, labels"),
         ("{}/data.npz:labels", SpecError, "expected float32"),
-        ("{}/nowhere.npz", FileError, "no such file"),
+        ("{}/nowhere.npz", FileError, "No such file"),
         ("{}/broken.npz", CorruptData, "not a sound .npz file"),
         ("pictures", SpecError, "expected 'images', or a .npy"),
     ],

@@ -127,7 +127,7 @@ def test_rules_choose_in_a_file_without_names(run, npy, tmp_path):
 
 
 def test_memory_grows_with_the_number_of_tensors(tmp_path):
-    """24 tensors of 8 MiB, compressed and decompressed, must cost little more than 4 of them do."""
+    """20 tensors of 8 MiB more, compressed and decompressed, must not need half of what they have."""
     code = """
         import re, sys, threading, time, torch
         from laconic.cli import packing, decompress
@@ -160,4 +160,4 @@ def test_memory_grows_with_the_number_of_tensors(tmp_path):
         command = [sys.executable, "-c", textwrap.dedent(code), str(tmp_path / "in.safetensors"), str(tmp_path)]
         return int(subprocess.run(command, capture_output=True, text=True, check=True).stdout) / 1024
 
-    assert peak(24) - peak(4) < 40
+    assert peak(24) - peak(4) < 80

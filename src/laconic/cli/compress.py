@@ -9,7 +9,7 @@ import typer
 
 
 def compress(
-    source: Annotated[Path, typer.Argument(metavar="IN", help="A .npy, .safetensors or .png file.")],
+    source: Annotated[Path, typer.Argument(metavar="IN", help="A .npy, .npz, .safetensors or .png file.")],
     target: Annotated[Path, typer.Argument(metavar="OUT", help="The compressed file, whatever its name.")],
     codec: Annotated[
         str | None, typer.Option(help="Such as 'dct:chop=4|cast:dtype=float16'. See: laconic codecs.")
@@ -29,8 +29,8 @@ def compress(
 ) -> None:
     """Compress the tensors in a file, and say what that saved and what it cost.
 
-    In a .safetensors file every rule comes before --codec, and what neither names is kept as it is. So are tensors
-    that the codec cannot take or makes no smaller, and whole numbers where it is lossy.
+    Of many tensors (.npz, .safetensors) each gets the first rule that fits its name, then --codec, or is kept as it
+    is. So are those that the codec cannot take or makes no smaller, and whole numbers where it is lossy.
     """
     from laconic.cli import packing
     from laconic.cli.console import show, show_json

@@ -10,7 +10,7 @@ import typer
 
 def decompress(
     source: Annotated[Path, typer.Argument(metavar="IN", help="A file that laconic compress, or laconic.save, wrote.")],
-    target: Annotated[Path, typer.Argument(metavar="OUT", help="A .npy, .safetensors or .png file.")],
+    target: Annotated[Path, typer.Argument(metavar="OUT", help="A .npy, .npz, .safetensors or .png file.")],
 ) -> None:
     """Write the tensors of a compressed file in an ordinary format again."""
     import laconic

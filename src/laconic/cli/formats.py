@@ -1,4 +1,5 @@
-"""The files that tensors come from and go back to: .npy, .safetensors and .png, told apart by their suffix."""
+"""The files that tensors come from and go back to, told apart by their suffix: .npy and .png hold one tensor,
+.safetensors and .npz many by name."""
 
 from __future__ import annotations
 
@@ -12,7 +13,7 @@ from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
 from laconic import Encoded, TensorSpec, decode, tensor_file
-from laconic.cli import npy, png
+from laconic.cli import npy, npz, png
 from laconic.errors import CorruptData, FileError, SpecError
 from laconic.files import file_errors, replacing
 from laconic.tensor_file import Source
@@ -23,18 +24,12 @@ SINGLE = "tensor"
 
 _READERS = {".npy": npy.read, ".png": png.read}
 _WRITERS = {".npy": npy.write, ".png": png.write}
-_SUFFIXES = (".npy", ".safetensors", ".png")
-
-
-def read(path: Path) -> Tensor | dict[str, Tensor]:
-    """The tensor in a file; for safetensors, all of them by name."""
-    with reading(path) as found:
-        return found if isinstance(found, Tensor) else dict(found)
+_SUFFIXES = (".npy", ".npz", ".safetensors", ".png")
 
 
 @contextmanager
 def reading(path: Path) -> Iterator[Tensor | Mapping[str, Tensor]]:
-    """The tensor in a file; for safetensors all of them by name, each of which is read when it is asked for."""
+    """The tensor in a file, or all of them by name, each of which is read when it is asked for."""
     suffix = _suffix(path)
     if path.is_dir():
         raise FileError(f"Could not read '{path}': it is a directory")
@@ -43,7 +38,7 @@ def reading(path: Path) -> Iterator[Tensor | Mapping[str, Tensor]]:
             found = _READERS[suffix](path)
         yield found
     else:
-        yield _Safetensors(path)
+        yield npz.Npz(path) if suffix == ".npz" else _Safetensors(path)
 
 
 def write(path: Path, stored: Mapping[str, Encoded | Tensor], begin: Callable[[str], None]) -> None:
@@ -64,6 +59,8 @@ def write(path: Path, stored: Mapping[str, Encoded | Tensor], begin: Callable[[s
     with replacing(path) as temporary:
         if suffix in _WRITERS:
             _WRITERS[suffix](temporary, decoded(_only(path, stored)))
+        elif suffix == ".npz":
+            npz.write(temporary, stored, decoded)
         else:
             tensor_file.write(temporary, {name: source(name) for name in stored}, {"format": "pt"})
 
@@ -93,7 +90,9 @@ def _suffix(path: Path) -> str:
 def _only(path: Path, stored: Mapping[str, object]) -> str:
     if len(stored) == 1:
         return next(iter(stored))
-    raise SpecError(f"'{path}' would hold one tensor, and there are {len(stored)}. Write them to a .safetensors file")
+    raise SpecError(
+        f"'{path}' would hold one tensor, and there are {len(stored)}. Write them to a .safetensors or .npz file"
+    )
 
 
 class _Safetensors(Mapping[str, Tensor]):
@@ -101,25 +100,25 @@ class _Safetensors(Mapping[str, Tensor]):
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        with self._opened() as file:
-            if "laconic" in (file.metadata() or {}):
-                raise SpecError(f"'{path}' is compressed by laconic already. Try laconic info, or laconic decompress")
-            self._names = list(file.keys())
+        with self._errors():
+            self._file: Any = safe_open(path, framework="pt")
+        if "laconic" in (self._file.metadata() or {}):
+            raise SpecError(f"'{path}' is compressed by laconic already. Try laconic info, or laconic decompress")
+        self._names: list[str] = list(self._file.keys())
         if not self._names:
             raise SpecError(f"'{path}' holds no tensors")
 
     @contextmanager
-    def _opened(self) -> Iterator[Any]:
+    def _errors(self) -> Iterator[None]:
         with file_errors(self._path, "read"):
             try:
-                with safe_open(self._path, framework="pt") as file:
-                    yield file
+                yield
             except SafetensorError as error:
                 raise CorruptData(f"'{self._path}' is not a sound .safetensors file: {error}") from error
 
     def __getitem__(self, name: str) -> Tensor:
-        with self._opened() as file:  # anew, as an open file keeps in memory what was read
-            return file.get_tensor(name)  # type: ignore[no-any-return]
+        with self._errors():
+            return self._file.get_tensor(name)  # type: ignore[no-any-return]
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._names)

@@ -27,7 +27,9 @@ def compress_file(
     with formats.reading(source) as found:
         if isinstance(found, Tensor):
             if only or rules:
-                raise SpecError(f"'{source}' holds one tensor: --only and --rule choose among those of .safetensors")
+                raise SpecError(
+                    f"'{source}' holds one tensor: --only and --rule choose among those of .safetensors and .npz"
+                )
             rows = _compress_one(found, target, chosen.rules[0])
         else:
             _check_named(source, found, chosen)
