@@ -12,7 +12,7 @@ from typing import Annotated
 
 import typer
 
-from laconic.cli import bench, codecs, compress, decompress, demo, info
+from laconic.cli import bench, codecs, compress, decompress, demo, info, pack, unpack, verify
 from laconic.errors import LaconicError
 
 app = typer.Typer(
@@ -25,6 +25,9 @@ app = typer.Typer(
 app.command()(compress.compress)
 app.command()(decompress.decompress)
 app.command()(info.info)
+app.command()(pack.pack)
+app.command()(unpack.unpack)
+app.command()(verify.verify)
 app.command()(codecs.codecs)
 app.command()(demo.demo)
 app.add_typer(bench.app, name="bench")

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def info(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="A compressed file.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A compressed file, or a packed store.")],
     json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
 ) -> None:
     """Check a compressed file, and describe it without decoding: codecs in full, and the parts of every tensor."""
@@ -20,6 +20,9 @@ def info(
 
     from laconic.cli.console import show, show_json, size
 
+    if file.is_dir():
+        _store(file, json)
+        return
     found = inspect(file)
     if json:
         show_json(found)
@@ -29,6 +32,24 @@ def info(
         f"[bold]{found['ratio']:.2f}x[/]. Checksum: ok"
     )
     show(_table(found["tensors"]), f"{escape(str(file))}: {summary}")
+
+
+def _store(path: Path, json: bool) -> None:
+    """A packed store: what it says of itself, after a look at each packed array's metadata."""
+    from laconic.cli.console import show, show_json
+    from laconic.cli.pack import lines_of, table_of
+    from laconic.data.pack_finish import report_of
+    from laconic.data.store import packed_arrays
+
+    arrays = packed_arrays(path)
+    found = report_of(path)
+    for name, array in arrays.items():
+        found["arrays"][name] |= {"spec": repr(array.spec), "per_shard": array.per_shard, "shards": array.shards}
+    if json:
+        show_json(found)
+    else:
+        specs = [f"{name}: {array.spec}, {array.shards} shards of {array.per_shard}" for name, array in arrays.items()]
+        show(table_of(found), *specs, *lines_of(found))
 
 
 def inspect(file: Path) -> dict[str, Any]:

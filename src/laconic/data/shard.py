@@ -22,14 +22,14 @@ _ENTRY = 16
 _CRC = 4
 
 
-def shard_bytes(samples: Sequence[bytes], places: int) -> list[bytes]:
-    """The pieces of a file with room for so many samples, to be written one after another."""
+def index_bytes(lengths: Sequence[int], places: int) -> bytes:
+    """The end of a file with room for so many samples, of which the first have these lengths."""
     index = np.full((places, 2), MISSING, "<u8")
-    lengths = np.array([len(sample) for sample in samples], "<u8")
-    index[: len(samples), 0] = np.cumsum(lengths) - lengths
-    index[: len(samples), 1] = lengths
+    sizes = np.array(lengths, "<u8")
+    index[: len(sizes), 0] = np.cumsum(sizes) - sizes
+    index[: len(sizes), 1] = sizes
     entries = index.tobytes()
-    return [*samples, entries, _crc(entries).to_bytes(_CRC, "little")]
+    return entries + _crc(entries).to_bytes(_CRC, "little")
 
 
 class Shard:

@@ -10,6 +10,8 @@ While it is being written it is called OUT.zarr.partial: what has the name is co
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -19,12 +21,12 @@ from torch import Tensor
 
 from laconic.chain import Codec
 from laconic.chain import codec as to_codec
-from laconic.data.shard import Shard, shard_bytes
+from laconic.data.shard import Shard, index_bytes
 from laconic.data.zarr_codec import ZarrCodec, torch_dtype
-from laconic.encoded import has_fixed_size, split_parts
+from laconic.encoded import Encoded, has_fixed_size, split_parts
 from laconic.errors import CorruptData, SpecError, VersionError
 from laconic.files import replacing
-from laconic.stage import TensorSpec
+from laconic.stage import Stage, TensorSpec
 
 FORMAT = 1
 KEY = "laconic"
@@ -109,20 +111,35 @@ class PackedArray:
 
     def write(self, shard: int, samples: Tensor) -> int:
         """Encodes all samples of a shard; it is there whole, or not at all. The bytes it takes."""
-        encoded = self._encode(samples)
-        pieces = shard_bytes(encoded, self.per_shard)
+        with self.writing(shard) as add:
+            return add(samples) + len(index_bytes([], self.per_shard))
+
+    @contextmanager
+    def writing(self, shard: int) -> Iterator[Callable[[Tensor | Sequence[Encoded]], int]]:
+        """For a shard's samples some at a time: what it gives is called with them in order, or with what `encode`
+        made of them, and says what they take. The file takes its place when the block ends well."""
         target = self.shard_path(shard)
         target.parent.mkdir(parents=True, exist_ok=True)
+        lengths: list[int] = []
         with replacing(target) as partial, partial.open("wb") as file:
-            file.writelines(pieces)
-        return sum(map(len, pieces))
 
-    def _encode(self, samples: Tensor) -> list[bytes]:
-        """Each as it is alone, whatever its neighbours are: all at once where that makes no difference."""
+            def add(samples: Tensor | Sequence[Encoded]) -> int:
+                encoded = self.encode(samples) if isinstance(samples, Tensor) else samples
+                pieces = [sample.to_bytes() for enc in encoded for sample in _one_by_one(enc)]
+                file.writelines(pieces)
+                lengths.extend(map(len, pieces))
+                return sum(map(len, pieces))
+
+            yield add
+            file.write(index_bytes(lengths, self.per_shard))
+
+    def encode(self, samples: Tensor) -> list[Encoded]:
+        """Each as it is alone, whatever its neighbours are; all in one where that makes no difference."""
         if self.splits:
-            enc = self.codec.encode(samples)
-            return [enc[i : i + 1].to_bytes() for i in range(len(samples))]
-        return [enc.to_bytes() for enc in self.codec.encode_many(samples.split(1))]
+            return [self.codec.encode(samples)]
+        if type(self.codec.stages[-1]).share is Stage.share:
+            return list(self.codec.encode_many(samples.split(1)))
+        return [self.codec.encode(sample) for sample in samples.split(1)]  # together they would share a code book
 
     def open_shard(self, shard: int) -> Shard:
         return Shard(self.shard_path(shard), self.per_shard)
@@ -145,6 +162,10 @@ def packed_arrays(path: Path | str) -> dict[str, PackedArray]:
     if about.get("format", 0) > FORMAT:
         raise VersionError(f"{path} was packed in format {about['format']}; this laconic reads up to {FORMAT}. Upgrade")
     return {name: PackedArray.open(path / name) for name in about["packed"]}
+
+
+def _one_by_one(enc: Encoded) -> list[Encoded]:
+    return [enc] if len(enc) == 1 else [enc[i : i + 1] for i in range(len(enc))]
 
 
 def _codecs(codecs: Any) -> list[Any]:
