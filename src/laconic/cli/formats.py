@@ -101,7 +101,7 @@ class _Safetensors(Mapping[str, Tensor]):
     def __init__(self, path: Path) -> None:
         self._path = path
         with self._errors():
-            self._file: Any = safe_open(path, framework="pt")
+            self._file = _opened(path)
         if "laconic" in (self._file.metadata() or {}):
             raise SpecError(f"'{path}' is compressed by laconic already. Try laconic info, or laconic decompress")
         self._names: list[str] = list(self._file.keys())
@@ -125,3 +125,8 @@ class _Safetensors(Mapping[str, Tensor]):
 
     def __len__(self) -> int:
         return len(self._names)
+
+
+def _opened(path: Path) -> Any:
+    """Without the types that it has, which are none."""
+    return safe_open(path, framework="pt")
