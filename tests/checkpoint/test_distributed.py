@@ -47,9 +47,8 @@ def load(path: Path, state: dict[str, Any]) -> dict[str, Any]:
 
 
 @pytest.mark.skipif(not dist.is_gloo_available(), reason="two ranks on a CPU talk by gloo")
-@pytest.mark.parametrize("job", ["save", "save_later"])
-def test_shards_are_read_by_other_shards_and_by_one_process(job: str, tmp_path: Path) -> None:
-    two_ranks(tmp_path, job, "load")
+def test_shards_are_read_by_nobody_but_the_ranks_that_wrote_them(tmp_path: Path) -> None:
+    two_ranks(tmp_path, "save", "load", "save_later", "load")
     written = sorted(path.name for path in (tmp_path / "checkpoint").iterdir())
     assert written == [".metadata", "__0_0.laconic", "__1_0.laconic"]
     state = load(tmp_path / "checkpoint", {name: torch.zeros_like(x) for name, x in ranks.full().items()})
@@ -131,6 +130,18 @@ def test_a_checkpoint_of_other_sizes_is_loaded(tmp_path: Path) -> None:
     save(tmp_path, {"x": torch.randn(64, 64)}, "affine")
     with pytest.raises((dcp.api.CheckpointException, ValueError), match="64"):
         load(tmp_path, {"x": torch.zeros(64, 32)})
+
+
+def test_half_of_another_checkpoint_is_loaded(tmp_path: Path) -> None:
+    """Overwritten, but for what says where things are; and not at all where that was not wanted."""
+    save(tmp_path, {"a": torch.randn(64, 64), "b": torch.randn(64, 64)}, "affine")
+    metadata = (tmp_path / ".metadata").read_bytes()
+    save(tmp_path, {"a": torch.randn(64, 99), "b": torch.randn(64, 64)}, "affine")
+    (tmp_path / ".metadata").write_bytes(metadata)
+    with pytest.raises(dcp.api.CheckpointException, match="CorruptData"):
+        load(tmp_path, {"b": torch.zeros(64, 64)})
+    with pytest.raises(dcp.api.CheckpointException, match="already exists"):
+        dcp.save({}, storage_writer=checkpoint.DistributedWriter(tmp_path, {}, overwrite=False))
 
 
 def test_a_misspelt_codec_is_found_after_the_training() -> None:

@@ -61,13 +61,18 @@ class DistributedWriter(FileSystemWriter):
 
     `rules` is a codec, or codecs by patterns of names, of which the first that fits decides; a nested state dict's
     names are joined by dots, as PyTorch does it. A rank compresses its own shard: ranges, scales and bounds are those
-    of the shard. What no rule names, or its codec cannot take, is kept; every tensor has a checksum.
+    of the shard. What no rule names, or its codec cannot take, is kept; every tensor has a checksum. Give each
+    checkpoint a folder of its own, as with PyTorch's writer: one that is overwritten, and not finished, mixes two.
     """
 
     def __init__(
-        self, path: str | os.PathLike[str], rules: Rules | Mapping[str, str | Codec | None] | str | Codec
+        self,
+        path: str | os.PathLike[str],
+        rules: Rules | Mapping[str, str | Codec | None] | str | Codec,
+        *,
+        overwrite: bool = True,
     ) -> None:
-        super().__init__(path)
+        super().__init__(path, overwrite=overwrite)
         self.rules = Rules.of(rules)
 
     def write_data(self, plan: SavePlan, planner: SavePlanner) -> Future[list[WriteResult]]:
