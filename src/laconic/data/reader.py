@@ -41,6 +41,7 @@ class SampleReader:
         """These samples as one Encoded, for arrays that split by sample."""
         if not indices:
             raise SpecError("a compressed batch needs at least one sample, got none")
+        self._expect(indices)
         layout = self._layout_by(indices)
         spec = _many(self.array.sample, len(indices))
         parts = {name: self._memory.tensor(_many(place.spec, len(indices))) for name, place in layout.parts.items()}
@@ -76,7 +77,6 @@ class SampleReader:
     def _copy(self, layout: Layout, indices: Sequence[int], parts: Sequence[Bytes]) -> None:
         """Of each sample the bytes of each part, to a row of it."""
         places = [slice(place.start, place.end) for place in layout.parts.values()]
-        self._expect(indices)
         for row, index in enumerate(indices):
             with self._naming(index):
                 sample = self._bytes(index)
@@ -89,7 +89,7 @@ class SampleReader:
                     self._sound[index] = True
 
     def _expect(self, indices: Sequence[int]) -> None:
-        """Of what this process has not read yet, the disk may bring several at once."""
+        """Of what this process has not read yet, the disk may bring several samples at once."""
         for index in indices:
             if not self._sound[index]:
                 with self._naming(index):
