@@ -22,7 +22,7 @@ from laconic.stage import TensorSpec
 
 SHARD = "64MiB"
 MEMORY = "1GiB"
-_BLOCK = 4 << 20
+_BLOCK = 2 << 20
 """Bytes that stay in a core's cache from one step to the next."""
 COPIES = 6
 """Of a block: what is read, encoded, written, decoded, and how they differ."""

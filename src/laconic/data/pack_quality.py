@@ -74,18 +74,27 @@ def total(sums: Iterable[Sums]) -> Sums:
     return found
 
 
-def compare(x: Tensor, restored: Tensor, sums: Sums = NONE) -> Sums:
-    """`sums`, and those of these samples."""
+Edges = tuple[float, float]
+
+
+def edges_of(x: Tensor) -> Edges:
+    """Least and greatest; neither is finite where something is NaN."""
+    low, high = x.aminmax()
+    return float(low), float(high)
+
+
+def compare(x: Tensor, restored: Tensor, sums: Sums = NONE, edges: Edges | None = None) -> Sums:
+    """`sums`, and those of these samples. The memory of `restored` is used up."""
     wide = torch.float64 if x.dtype in (torch.float64, torch.int32, torch.int64) else torch.float32
     values, other = x.to(wide), restored.to(wide)
-    low, high = (float(edge) for edge in values.aminmax())
-    difference = torch.sub(values, other)
+    low, high = edges or edges_of(x)
     if not (math.isfinite(low) and math.isfinite(high)):
         finite = values.isfinite() & other.isfinite()
         known = values[finite]
-        low, high = (float(edge) for edge in known.aminmax()) if known.numel() else (math.inf, -math.inf)
-        difference = difference.masked_fill(~finite, 0.0)
-    least, most = (float(edge) for edge in difference.aminmax())
+        low, high = edges_of(known) if known.numel() else (math.inf, -math.inf)
+        values, other = (each.masked_fill(~finite, 0.0) for each in (values, other))
+    difference = torch.sub(values, other, out=other)
+    least, most = edges_of(difference)
     squares = sums.squares
     for square in _squares(difference.reshape(len(x), -1).numpy()):
         squares += float(square)
@@ -94,10 +103,9 @@ def compare(x: Tensor, restored: Tensor, sums: Sums = NONE) -> Sums:
     return Sums(found.values, found.before, found.after, squares, found.largest, found.low, found.high)
 
 
-def refuse_nan(x: Tensor, name: str, first: int, codec: str) -> None:
+def refuse_nan(x: Tensor, edges: Edges, name: str, first: int, codec: str) -> None:
     """For codecs that would spread it. Names the sample, counted from `first`."""
-    low, high = x.aminmax()
-    if bool(low.isfinite()) and bool(high.isfinite()):
+    if all(map(math.isfinite, edges)):
         return
     bad = int((~x.reshape(len(x), -1).isfinite()).any(1).nonzero()[0])
     raise DataError(

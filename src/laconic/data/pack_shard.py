@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from laconic.data.pack_plan import Plan
-from laconic.data.pack_quality import Sums, compare, refuse_nan
+from laconic.data.pack_quality import NONE, Edges, Sums, compare, edges_of, refuse_nan
 from laconic.data.store import PackedArray
 from laconic.data.zarr_codec import to_tensor
 from laconic.encoded import Encoded
@@ -70,17 +70,19 @@ class Job:
             return found[_member(name)]  # type: ignore[no-any-return]
 
     def _write(self, shard: int) -> tuple[dict[str, NDArray[Any]], dict[str, Sums]]:
-        plan, sums = self.plan, dict.fromkeys(self.plan.packed, Sums())
+        plan, sums = self.plan, dict.fromkeys(self.plan.packed, NONE)
         arrays = {name: self.array(name) for name in plan.packed}
         pieces: dict[str, list[NDArray[Any]]] = {_member(name): [] for name in plan.beside}
+        room: dict[str, Tensor] = {}
         with ExitStack() as files:
             add = {name: files.enter_context(array.writing(shard)) for name, array in arrays.items()}
             for start, found in self._blocks(shard):
                 for name, array in arrays.items():
                     x = to_tensor(found.pop(name))
-                    encoded = _encoded(array, name, x, start)
+                    edges = edges_of(x)
+                    encoded = _encoded(array, name, x, edges, start)
                     add[name](encoded)
-                    sums[name] = compare(x, _restored(array, encoded), sums[name])
+                    sums[name] = compare(x, _restored(array, encoded, x, room), sums[name], edges)
                 for name in plan.beside:
                     pieces[_member(name)].append(found[name])
         sums = {
@@ -96,10 +98,10 @@ class Job:
             yield start, plan.source.read(start, stop, (*plan.packed, *plan.beside))
 
 
-def _encoded(array: PackedArray, name: str, x: Tensor, first: int) -> list[Encoded]:
+def _encoded(array: PackedArray, name: str, x: Tensor, edges: Edges, first: int) -> list[Encoded]:
     """Those samples, of which the first is `first`. What the codec cannot take is named by its number."""
     if x.is_floating_point() and any(s.kind is Kind.transform and s.name != "cast" for s in array.codec.stages):
-        refuse_nan(x, name, first, str(array.codec))
+        refuse_nan(x, edges, name, first, str(array.codec))
     try:
         return array.encode(x)
     except DataError as error:
@@ -111,10 +113,16 @@ def _encoded(array: PackedArray, name: str, x: Tensor, first: int) -> list[Encod
         raise
 
 
-def _restored(array: PackedArray, encoded: list[Encoded]) -> Tensor:
-    if len(encoded) == 1:
-        return array.codec.decode(encoded[0])
-    return torch.cat(array.codec.decode_many(encoded))
+def _restored(array: PackedArray, encoded: list[Encoded], x: Tensor, room: dict[str, Tensor]) -> Tensor:
+    """What will be read; in the memory that it was in before: new memory costs more than decoding."""
+    name = array.path.name
+    if name not in room or len(room[name]) < len(x):
+        room[name] = torch.empty_like(x)
+    out, at = room[name][: len(x)], 0
+    for enc in encoded:
+        array.codec.decode(enc, out[at : at + len(enc)])
+        at += len(enc)
+    return out
 
 
 def _member(name: str) -> str:

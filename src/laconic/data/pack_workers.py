@@ -35,7 +35,7 @@ def write_shards(job: Job, shards: Sequence[int], workers: int, scheduler: Any, 
 def _here(job: Job, shards: Sequence[int], workers: int, done: Done) -> None:
     """This process is one of the workers: it packs while the others start."""
     waiting, running = deque(shards), set[Future[int]]()
-    with _threads(1 if workers > 1 else torch.get_num_threads()), _helpers(job, workers - 1) as pool:
+    with _one_thread(), _helpers(job, workers - 1) as pool:
         while waiting or running:
             while pool is not None and waiting and len(running) < _AHEAD * (workers - 1):
                 running.add(pool.submit(_write, waiting.popleft()))
@@ -91,9 +91,10 @@ def _write(shard: int) -> int:
 
 
 @contextmanager
-def _threads(count: int) -> Iterator[None]:
+def _one_thread() -> Iterator[None]:
+    """Blocks are small: threads would wait for each other more than they work."""
     before = torch.get_num_threads()
-    torch.set_num_threads(count)
+    torch.set_num_threads(1)
     try:
         yield
     finally:

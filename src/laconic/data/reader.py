@@ -24,6 +24,7 @@ from laconic.run import decode_all
 from laconic.stage import TensorSpec
 
 _OPEN_SHARDS = 128  # each keeps a file open
+_LARGE_SAMPLE = 64 << 10  # bytes
 
 
 class SampleReader:
@@ -40,6 +41,7 @@ class SampleReader:
         """These samples as one Encoded, for arrays that split by sample."""
         if not indices:
             raise SpecError("a compressed batch needs at least one sample, got none")
+        self._expect(indices)
         layout = self._layout_by(indices)
         spec = _many(self.array.sample, len(indices))
         parts = {name: self._memory.tensor(_many(place.spec, len(indices))) for name, place in layout.parts.items()}
@@ -52,8 +54,17 @@ class SampleReader:
         if self.array.splits and indices:
             decode(self.gather(indices), out)
         elif indices:
-            torch.cat(decode_all([self.encoded(index) for index in indices]), out=out)
+            self._decode_each(indices, out)
         return out
+
+    def _decode_each(self, indices: Sequence[int], out: Tensor) -> None:
+        """Small samples a stage for all at once; large ones where they belong, without memory of their own."""
+        items = [self.encoded(index) for index in indices]
+        if self.array.sample.nbytes < _LARGE_SAMPLE:
+            torch.cat(decode_all(items), out=out)
+            return
+        for row, item in zip(out.split(1), items, strict=True):
+            decode(item, row)
 
     def encoded(self, index: int) -> Encoded:
         """One sample, with its first dimension of 1."""
@@ -76,6 +87,14 @@ class SampleReader:
                 if not self._sound[index]:
                     layout.check(sample, [part[row] for part in parts])
                     self._sound[index] = True
+
+    def _expect(self, indices: Sequence[int]) -> None:
+        """Of what this process has not read yet, the disk may bring several samples at once."""
+        for index in indices:
+            if not self._sound[index]:
+                with self._naming(index):
+                    shard, place = divmod(index, self.array.per_shard)
+                    self._shard(shard).expect(place)
 
     def _layout_by(self, indices: Sequence[int]) -> Layout:
         """That of all samples, learnt from the first that is read."""

@@ -57,7 +57,7 @@ def write_zarr(folder: Path, raw: np.ndarray[Any, Any]) -> Path:
     path = folder / "plain.zarr"
     array = zarr.create_array(path, shape=raw.shape, dtype=raw.dtype, chunks=(1, *SHAPE))
     for start in range(0, len(raw), _AT_ONCE):
-        array[start : start + _AT_ONCE] = raw[start : start + _AT_ONCE]
+        array[start : start + _AT_ONCE] = np.array(raw[start : start + _AT_ONCE])  # Zarr keeps it: nothing mapped
     return path
 
 

@@ -23,7 +23,7 @@ def verdicts(rows: Sequence[Row]) -> Iterator[Verdict]:
     warm = {(row.name, row.deliver): row for row in alone if row.cache == WARM}
     cold = {(row.name, row.deliver): row for row in alone if row.cache == COLD}
     for deliver, floor in ((DECODED, WARM_DECODED), (COMPRESSED, WARM_COMPRESSED)):
-        if (RAW, DECODED) in warm:
+        if {(RAW, DECODED), (CODEC, deliver)} <= warm.keys():
             yield _over(warm[CODEC, deliver], warm[RAW, DECODED], floor)
     for (name, _), row in cold.items():
         if row.is_ours and (name, COMPRESSED) in cold:
