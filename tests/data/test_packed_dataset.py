@@ -75,6 +75,11 @@ def test_an_index_means_another_sample(store, expected):
     assert torch.equal(dataset[-1], expected[-1])
     assert torch.equal(dataset[torch.tensor(3)], expected[3])
     assert torch.equal(dataset[np.int64(4)], expected[4])
+    assert torch.equal(dataset[np.array([9, -2])], expected[[9, 21]])
+    assert torch.equal(dataset[torch.tensor([9, -2])], expected[[9, 21]])
+    for mask in ([True, False], np.array([True]), torch.tensor([False, True])):
+        with pytest.raises(SpecError, match="a mask of True and False"):
+            dataset[mask]
     assert type(dataset[0]) is torch.Tensor
     assert dataset[4:4].shape == (0, 3, 16, 16)
     for beyond in (23, -24):
@@ -108,6 +113,7 @@ def test_large_arrays_beside_are_read_by_the_chunk_and_in_another_order(tmp_path
     assert dataset[5].tolist() == [10, 11]
 
 
+@pytest.mark.filterwarnings("ignore:The data type")
 def test_text_beside_is_no_tensor(tmp_path, x):
     path = make_store(tmp_path / "s.zarr", x, names=np.array([f"name {i}" for i in range(len(x))]))
     dataset = PackedDataset(path)

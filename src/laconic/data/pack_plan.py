@@ -18,7 +18,7 @@ from laconic.chain import codec as to_codec
 from laconic.data.sources import ArrayInfo, Source, check_names
 from laconic.data.zarr_codec import torch_dtype
 from laconic.errors import SpecError
-from laconic.stage import TensorSpec
+from laconic.stage import Kind, TensorSpec
 
 SHARD = "64MiB"
 MEMORY = "1GiB"
@@ -175,10 +175,17 @@ def _check(source: Source, codec: Codec, name: str) -> None:
     info = source.arrays[name]
     if not info.shape or info.shape[0] == 0:
         raise SpecError(f"'{source.path}': '{name}', {info}, has no samples")
+    if len(info.sample) < 2 and transforms(codec):
+        raise SpecError(f"'{source.path}': '{name}', {info}: '{codec}' expects samples of [H, W] or [channels, H, W]")
     try:
         codec.out_spec(TensorSpec((1, *info.sample), torch_dtype(info.dtype)))
     except (SpecError, TypeError) as error:
         raise SpecError(f"'{source.path}': '{name}', {info}, a sample at a time: {error}") from error
+
+
+def transforms(codec: Codec) -> bool:
+    """Whether a value comes to depend on those around it."""
+    return any(stage.kind is Kind.transform and stage.name != "cast" for stage in codec.stages)
 
 
 def _check_beside(source: Source, name: str) -> None:

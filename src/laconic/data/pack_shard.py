@@ -20,14 +20,13 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from laconic.data.pack_plan import Plan
+from laconic.data.pack_plan import Plan, transforms
 from laconic.data.pack_quality import NONE, Edges, Sums, compare, edges_of, refuse_nan
 from laconic.data.store import PackedArray
 from laconic.data.zarr_codec import to_tensor
 from laconic.encoded import Encoded
 from laconic.errors import DataError
 from laconic.files import replacing
-from laconic.stage import Kind
 
 NOTES = ".pack"
 
@@ -100,7 +99,7 @@ class Job:
 
 def _encoded(array: PackedArray, name: str, x: Tensor, edges: Edges, first: int) -> list[Encoded]:
     """Those samples, of which the first is `first`. What the codec cannot take is named by its number."""
-    if x.is_floating_point() and any(s.kind is Kind.transform and s.name != "cast" for s in array.codec.stages):
+    if x.is_floating_point() and transforms(array.codec):
         refuse_nan(x, edges, name, first, str(array.codec))
     try:
         return array.encode(x)

@@ -115,7 +115,7 @@ def _on_cluster(job: Job, shards: Sequence[int], scheduler: Any, done: Done) -> 
         shared = client.scatter(job, broadcast=True, hash=False)
         futures = [client.submit(_write_there, shared, shard, pure=False) for shard in shards]
         try:
-            for future in as_completed(futures):
+            for future in as_completed(futures, loop=client.loop):
                 done(future.result())
         except KilledWorker as error:
             raise FileError(f"Workers of the cluster were killed: {error}") from error

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
 from torch import Tensor
 from torch.utils.data import Dataset, default_collate
 
@@ -75,10 +76,10 @@ class PackedDataset(Dataset[Any]):
     def __len__(self) -> int:
         return self._length
 
-    def __getitem__(self, index: int | slice | Sequence[int]) -> Any:
+    def __getitem__(self, index: int | slice | Sequence[int] | Tensor | np.ndarray[Any, Any]) -> Any:
         if isinstance(index, slice):
             return self._batch(range(*index.indices(self._length)))
-        if isinstance(index, Sequence) or (isinstance(index, Tensor) and index.dim()):
+        if np.ndim(index):
             return self._batch(self._inside(index))
         columns = [column[0] for column in self._read(self._inside([index]))]
         return self._transformed(columns[0] if self.alone else tuple(columns))
@@ -106,9 +107,12 @@ class PackedDataset(Dataset[Any]):
     def _transformed(self, item: Any) -> Any:
         return item if self.transform is None else self.transform(item)
 
-    def _inside(self, indices: Iterable[Any]) -> list[int]:
+    def _inside(self, indices: Any) -> list[int]:
         """Counted from the first sample."""
-        found = [operator.index(index) for index in indices]
+        listed = indices.tolist() if hasattr(indices, "tolist") else list(indices)
+        if any(isinstance(index, bool) for index in listed):
+            raise SpecError("expected whole numbers, got a mask of True and False. Try mask.nonzero()")
+        found = [operator.index(index) for index in listed]
         for index in found:
             if not -self._length <= index < self._length:
                 raise IndexError(f"expected indices from {-self._length} to {self._length - 1}, got {index}")

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
+from matplotlib.ticker import LogLocator
 
 from laconic.bench import bars, canvas
 from laconic.bench.loader.datasets import COMPRESSED
@@ -33,7 +34,7 @@ def speed(study: LoaderStudy) -> Figure:
     figure, axes = canvas.new_figure(title, [str(setting) for setting in settings], study, size, rows)
     for ax, setting in zip(axes, settings, strict=True):
         _draw(ax, list(study.race(setting).values()))
-    figure.legend(handles=_legend(), loc="outside upper right", ncols=3)
+    figure.legend(handles=_legend(), loc="outside right center")
     return figure
 
 
@@ -46,6 +47,7 @@ def _draw(ax: Axes, rows: list[Row]) -> None:
     ax.set_yticks(range(len(rows)), [row.name for row in rows])
     ax.set_xscale("log")
     canvas.plain_log(ax.xaxis)
+    ax.xaxis.set_major_locator(LogLocator())
     ax.set_xlim(min(row.samples_per_s for row in rows) / 2, max(row.samples_per_s for row in rows) * 12)
     ax.set_xlabel("samples/s")
     ax.invert_yaxis()
