@@ -7,7 +7,7 @@ INSTALLED := $(VENV)/.installed
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help install test demo lint bench rate clean
+.PHONY: help install test demo lint bench rate loader clean
 
 help:  ## List these commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -40,6 +40,10 @@ rate: $(INSTALLED)  ## Measure the codecs with a bound beside their peers (FIELD
 	$(BIN)/laconic bench rate images $(FIELDS) --out results/rate.json
 	$(BIN)/laconic bench plot results/rate.json --out results
 	$(BIN)/python -m tests.test_docs >/dev/null
+
+loader: $(INSTALLED)  ## Measure samples a second from disk, packed and beside raw files (FOLDER=... on the disk to measure)
+	$(BIN)/laconic bench loader $(if $(FOLDER),--folder $(FOLDER)) --out results/loader.json
+	$(BIN)/laconic bench plot results/loader.json --out results
 
 clean:  ## Remove everything that was built
 	rm -rf $(VENV) build dist demo src/laconic/backends/native/_core*.so

@@ -1,38 +1,58 @@
 """Every code block of the README runs, every link leads somewhere, and every table says what was measured.
 
-`python -m tests.test_docs` prints the tables of the block codec from `results/`, and puts those of the rate study
-and its figures where the pages have a mark for them: `<!-- rate DATA BOUND -->`, `<!-- rate FIGURE -->`.
+`python -m tests.test_docs` prints the tables of the block codec from `results/`, and puts those of the other studies
+and their figures where the pages have a mark for them: `<!-- rate DATA BOUND -->`, `<!-- rate FIGURE -->`,
+`<!-- loader CACHE WORKERS -->`, `<!-- loader FIGURE -->`.
 """
 
 from __future__ import annotations
 
 import json
 import re
+import shlex
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from laconic.bench.loader import study as loader
+from laconic.bench.loader.plan import Setting
 from laconic.bench.rate.front import front
 from laconic.bench.rate.study import RateStudy, Row, load
+from laconic.cli import main
 
 ROOT = Path(__file__).parent.parent
 RESULTS = ROOT / "results" / "blocks.json"
 GPU_RESULTS = ROOT / "results" / "blocks-h200.json"
 RATE_RESULTS = ROOT / "results" / "rate.json"
 RATE_MARK = re.compile(r"(<!-- rate (\S+) ?(\S*) -->\n).*?(<!-- end -->)", flags=re.DOTALL)
+LOADER_RESULTS = ROOT / "results" / "loader.json"
+LOADER_MARK = re.compile(r"(<!-- loader (\S+) ?(\S*) -->\n).*?(<!-- end -->)", flags=re.DOTALL)
 PAGES = [path for path in (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *ROOT.glob("docs/*.md")) if path.exists()]
 
 
-def blocks(page: Path) -> list[str]:
-    return re.findall(r"```python\n(.*?)```", page.read_text(), flags=re.DOTALL)
+def blocks(page: Path) -> list[tuple[str, str]]:
+    """Of Python, and of commands."""
+    return re.findall(r"```(python|sh)\n(.*?)```", page.read_text(), flags=re.DOTALL)
+
+
+def run_commands(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for line in text.replace("\\\n", " ").splitlines():
+        monkeypatch.setattr(sys, "argv", shlex.split(line))
+        with pytest.raises(SystemExit) as end:
+            main()
+        assert not end.value.code, line
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if page.name != "add-a-stage.md"], ids=lambda p: p.name)
 def test_an_example_does_not_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    for code in blocks(page):
-        exec(compile(code, page.name, "exec"), {})
+    for language, text in blocks(page):
+        if language == "sh":
+            run_commands(text, monkeypatch)
+        else:
+            exec(compile(text, page.name, "exec"), {})
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda p: p.name)
@@ -132,8 +152,49 @@ def test_a_table_says_what_no_peer_did(page: str) -> None:
     assert text == with_rate_results(ROOT / page)
 
 
+def loader_table(study: loader.LoaderStudy, setting: Setting) -> str:
+    """Everybody in one setting."""
+    race = study.race(setting)
+    raw = race["raw memmap", "decoded"].samples_per_s
+    lines = ["| | delivers | samples/s | over raw | times smaller | PSNR (dB) |", "|---|---|---|---|---|---|"]
+    for row in race.values():
+        name = row.name.replace("|", "\\|")
+        name = f"**`{name}`**" if row.is_ours else name
+        quality = "lossless" if row.psnr is None else f"{row.psnr:.1f}"
+        numbers = f"{row.samples_per_s:,.0f} | {row.samples_per_s / raw:.2f} | {row.ratio:.2f} | {quality}"
+        lines.append(f"| {name} | {row.deliver} | {numbers} |")
+    machine, sample = study.machine, " x ".join(map(str, row.shape))
+    lines.append(f"\n{setting}; {row.samples:,} samples of {sample} {row.dtype}, shuffled, batches of {row.batch}.")
+    lines.append(f"{machine['cpu']}, {machine['cores']} cores ({machine['native']}), {machine['date']}.")
+    return "\n".join(lines) + "\n"
+
+
+def with_loader_results(page: Path) -> str:
+    """A page's text, with the tables and figures of the loader study as the results have them."""
+    study = loader.load(LOADER_RESULTS)
+    results = "results" if page.parent == ROOT else "../results"
+
+    def filled(mark: re.Match[str]) -> str:
+        if mark[3]:
+            return f"{mark[1]}{loader_table(study, Setting(mark[2], int(mark[3])))}{mark[4]}"
+        return f"{mark[1]}![{mark[2]}]({results}/loader-{mark[2]}.svg)\n{mark[4]}"
+
+    return LOADER_MARK.sub(filled, page.read_text())
+
+
+@pytest.mark.skipif(not LOADER_RESULTS.exists(), reason="no loader study lies beside this")
+@pytest.mark.parametrize("page", ["README.md", "docs/training-data.md"])
+def test_a_table_says_what_no_loader_did(page: str) -> None:
+    text = (ROOT / page).read_text()
+    assert LOADER_MARK.search(text)
+    assert text == with_loader_results(ROOT / page)
+
+
 if __name__ == "__main__":
     print(floors_table(json.loads(RESULTS.read_text())))
     print(gpu_table(json.loads(GPU_RESULTS.read_text())))
     for marked in (ROOT / "README.md", ROOT / "docs" / "error-bounded.md"):
         marked.write_text(with_rate_results(marked))
+    for marked in (ROOT / "README.md", ROOT / "docs" / "training-data.md"):
+        if LOADER_RESULTS.exists():
+            marked.write_text(with_loader_results(marked))

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import json
 import os
+import tempfile
 import zlib
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -18,14 +20,17 @@ import torch
 from safetensors import SafetensorError
 from torch import Tensor
 
-from laconic import description
+from laconic import chain, description, tensor_file
 from laconic.encoded import Encoded, promised_parts
 from laconic.errors import CorruptData, SpecError
 from laconic.files import file_errors, replacing
+from laconic.stage import TensorSpec
+from laconic.tensor_file import Source, Spool
+from laconic.wire import raw_bytes
 
 _KEY = "laconic"  # one key only: safetensors writes several in any order, and equal content should be equal bytes
 _DIGITS = "00000000"
-STORABLE = frozenset(description.DTYPES.values())
+STORABLE = frozenset(tensor_file.TYPES)
 _BEFORE_DIGITS = rb'"laconic":"{\"crc32\":\"'  # as the header has it: JSON within JSON
 
 
@@ -36,53 +41,95 @@ def save(path: str | os.PathLike[str], value: Encoded | Mapping[str, Encoded | T
     """
     if not isinstance(value, Encoded | Mapping):
         raise SpecError(f"expected an Encoded or a dictionary, got {type(value).__name__}. Try {{'name': tensor}}")
-    named = {"": value} if isinstance(value, Encoded) else dict(value)
-    tensors: dict[str, Tensor] = {}
-    for name, item in named.items():
-        _check_name(name, item, single=isinstance(value, Encoded))
-        parts = {_part_name(name, k): v for k, v in item.parts.items()} if isinstance(item, Encoded) else {name: item}
-        _check_collisions(tensors, parts)
-        tensors |= {key: _plain(part) for key, part in parts.items()}
-    described = {name: description.describe(item) for name, item in named.items() if isinstance(item, Encoded)}
-    content = {"crc32": _DIGITS, "format": description.FORMAT, "encoded": described}
-    text = json.dumps(content, separators=(",", ":"))
+    content = _Content(lambda spec, part: Source(spec, lambda: [raw_bytes(_plain(part))]))
+    if isinstance(value, Encoded):
+        content.add("", value)
+    else:
+        for name, item in value.items():
+            _check_name(name)
+            content.add(name, item)
     with replacing(path) as temporary:
-        safetensors.torch.save_file(_unshared(tensors), temporary, {_KEY: text})
-        _stamp(temporary)
+        content.write(temporary)
 
 
-def load(path: str | os.PathLike[str], device: torch.device | str = "cpu") -> Any:
-    """Reads what `save` wrote: an Encoded, or a dictionary. CorruptData if a single byte is not as written."""
+@contextmanager
+def saving(path: str | os.PathLike[str]) -> Iterator[Callable[[str, Encoded | Tensor], None]]:
+    """`save` for what is not in memory together. What it gives is called with a name and an item at a time, which
+    wait on the disk; the file is there, whole, when the block ends well."""
+    with replacing(path) as temporary, tempfile.TemporaryFile(dir=temporary.parent) as file:
+        spool = Spool(file)
+        content = _Content(lambda spec, part: spool.keep(spec, raw_bytes(_plain(part))))
+        yield content.add
+        content.write(temporary)
+
+
+class _Content:
+    """What a file will hold: every part by its name in it, and a description of every Encoded."""
+
+    def __init__(self, keep: Callable[[TensorSpec, Tensor], Source]) -> None:
+        self._keep = keep
+        self._sources: dict[str, Source] = {}
+        self._described: dict[str, str] = {}
+
+    def add(self, name: str, item: Encoded | Tensor) -> None:
+        if name or self._sources:  # no name is that of a file's only Encoded
+            _check_name(name)
+        _check_item(name, item)
+        parts = {_part_name(name, k): v for k, v in item.parts.items()} if isinstance(item, Encoded) else {name: item}
+        for key, part in parts.items():
+            if key in self._sources:
+                raise SpecError(f"expected names that do not collide, got '{key}' twice")
+            self._sources[key] = self._keep(TensorSpec.of(part), part)
+        if isinstance(item, Encoded):
+            self._described[name] = description.describe(item)
+
+    def write(self, path: Path) -> None:
+        content = {"crc32": _DIGITS, "format": description.FORMAT, "encoded": self._described}
+        tensor_file.write(path, self._sources, {_KEY: json.dumps(content, separators=(",", ":"))})
+        _stamp(path)
+
+
+def load(path: str | os.PathLike[str], device: torch.device | str = "cpu", *, decode: bool = False) -> Any:
+    """Reads what `save` wrote: an Encoded, or a dictionary. CorruptData if a single byte is not as written.
+
+    With `decode=True` tensors only, as they went in: a state dict for `load_state_dict`.
+    """
     with file_errors(path, "read"):
         stored = _read_metadata(Path(path))
         try:
             tensors = safetensors.torch.load_file(path, device=str(device))
         except (SafetensorError, ValueError, KeyError) as error:
             raise CorruptData(f"'{path}': {error}") from error
-    found = {name: _take(name, text, tensors) for name, text in stored.items()}
+    found: dict[str, Encoded | Tensor] = {}
+    for name, text in stored.items():
+        enc = _take(name, text, tensors)
+        found[name] = chain.decode(enc) if decode else enc
     return found.get("", {**found, **tensors})
 
 
 def _take(name: str, text: str, tensors: dict[str, Tensor]) -> Encoded:
     """Moves an Encoded's parts out of a file's tensors."""
-    chain, specs = description.parse(text)
-    promised = promised_parts(chain, specs)
+    links, specs = description.parse(text)
+    promised = promised_parts(links, specs)
     parts = {key: tensors.pop(_part_name(name, key), None) for key in promised}
     missing = [key for key, part in parts.items() if part is None]
     if missing:
         raise CorruptData(f"part '{missing[0]}' of '{name}' is missing")
-    return Encoded(chain, specs, {key: part for key, part in parts.items() if part is not None})
+    return Encoded(links, specs, {key: part for key, part in parts.items() if part is not None})
 
 
 def _part_name(name: str, part: str) -> str:
     return f"{name}/{part}" if name else part
 
 
-def _check_name(name: str, item: object, single: bool) -> None:
-    if not isinstance(name, str) or (not name and not single):
+def _check_name(name: object) -> None:
+    if not isinstance(name, str) or not name:
         raise SpecError(f"expected names that are not empty, got {name!r}")
     if name == "__metadata__":
         raise SpecError("'__metadata__' is a name that safetensors keeps for itself")
+
+
+def _check_item(name: str, item: object) -> None:
     if not isinstance(item, Encoded | Tensor):
         raise SpecError(f"'{name}': expected an Encoded or a torch.Tensor, got {type(item).__name__}")
     for tensor in item.parts.values() if isinstance(item, Encoded) else [item]:
@@ -90,25 +137,9 @@ def _check_name(name: str, item: object, single: bool) -> None:
             raise SpecError(f"'{name}': safetensors does not hold {tensor.dtype}, {tensor.layout} on {tensor.device}")
 
 
-def _check_collisions(tensors: Mapping[str, Tensor], parts: Mapping[str, Tensor]) -> None:
-    for key in tensors.keys() & parts.keys():
-        raise SpecError(f"expected names that do not collide, got '{key}' for both a tensor and an Encoded's part")
-
-
 def _plain(part: Tensor) -> Tensor:
     """As its bytes in memory say, and no flag beside them."""
     return part.detach().resolve_conj().resolve_neg().cpu().contiguous()
-
-
-def _unshared(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
-    """safetensors refuses tensors that share memory, as tied weights do: each gets its own."""
-    seen: set[int] = set()
-    own = {}
-    for name, tensor in tensors.items():
-        pointer = tensor.untyped_storage().data_ptr()
-        own[name] = tensor.clone() if pointer in seen else tensor
-        seen.add(pointer)
-    return own
 
 
 def _stamp(path: Path) -> None:

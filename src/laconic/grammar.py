@@ -8,6 +8,7 @@ from __future__ import annotations
 import dataclasses
 import difflib
 from collections.abc import Iterable
+from functools import lru_cache
 from itertools import pairwise
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
@@ -68,8 +69,7 @@ def _in_order(chain: tuple[Stage, ...]) -> str:
 
 def _parse_option(cls: type[Stage], option: str) -> tuple[str, Any]:
     key, equals, value = (piece.strip() for piece in option.partition("="))
-    types = get_type_hints(cls)
-    fields = {option_name(f): types[f.name] for f in _fields(cls)}
+    fields = _options(cls)
     if key not in fields or not equals:
         close = difflib.get_close_matches(key, fields, n=1)
         meant = f" Did you mean '{close[0]}'?" if close and equals else ""
@@ -78,6 +78,13 @@ def _parse_option(cls: type[Stage], option: str) -> tuple[str, Any]:
             f"For example '{cls.example}'"
         )
     return key, _parse_value(cls, key, fields[key], value)
+
+
+@lru_cache(maxsize=256)
+def _options(cls: type[Stage]) -> dict[str, Any]:
+    """The options that a stage takes, and their types. Every compressed buffer that is read asks for them."""
+    types = get_type_hints(cls)
+    return {option_name(f): types[f.name] for f in _fields(cls)}
 
 
 def _parse_value(cls: type[Stage], key: str, kind: Any, text: str) -> Any:

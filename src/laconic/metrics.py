@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 
 import torch
 from torch import Tensor
 from torch.nn import functional
 
 from laconic.errors import SpecError
+
+_PIECE = 1 << 16  # that fits the cache in float64
 
 
 def ratio(original: Tensor, nbytes: int) -> float:
@@ -18,15 +21,14 @@ def ratio(original: Tensor, nbytes: int) -> float:
 
 def max_error(original: Tensor, restored: Tensor) -> float:
     """The largest |x - x'|, in float64. NaN where only one of the two is NaN."""
-    a, b = _pair(original, restored)
-    same = (a == b) | (a.isnan() & b.isnan())  # Inf - Inf would be NaN
-    return float((a - b).abs().masked_fill(same, 0.0).max()) if a.numel() else 0.0
+    worst = [_largest(a, b) for a, b in _pieces(original, restored)]
+    return float(torch.tensor(worst, dtype=torch.float64).max()) if worst else 0.0
 
 
 def rms_error(original: Tensor, restored: Tensor) -> float:
     """The root of the mean squared error."""
-    a, b = _pair(original, restored)
-    return math.sqrt(float((a - b).square().mean())) if a.numel() else 0.0
+    squares = [float((a - b).square_().sum()) for a, b in _pieces(original, restored)]
+    return math.sqrt(sum(squares) / original.numel()) if squares else 0.0
 
 
 def psnr(original: Tensor, restored: Tensor, peak: float | None = None) -> float:
@@ -69,7 +71,28 @@ def _blur(x: Tensor) -> Tensor:
     return functional.conv2d(rows, window.view(1, 1, 1, -1))
 
 
+def _largest(a: Tensor, b: Tensor) -> float:
+    worst = float((a - b).abs().max())
+    if not math.isnan(worst):
+        return worst
+    same = (a == b) | (a.isnan() & b.isnan())  # Inf - Inf is NaN
+    return float((a - b).abs().masked_fill(same, 0.0).max())
+
+
+def _pieces(original: Tensor, restored: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
+    """Pairs in float64, a piece of both after another: no copy of all of a large tensor."""
+    _check_shapes(original, restored)
+    rows = (x.detach().reshape(-1).split(_PIECE) for x in (original, restored))
+    for a, b in zip(*rows, strict=True):
+        if a.numel():
+            yield a.to(torch.float64), b.to(torch.float64)
+
+
 def _pair(original: Tensor, restored: Tensor) -> tuple[Tensor, Tensor]:
+    _check_shapes(original, restored)
+    return original.detach().to(torch.float64), restored.detach().to(torch.float64)
+
+
+def _check_shapes(original: Tensor, restored: Tensor) -> None:
     if original.shape != restored.shape:
         raise SpecError(f"expected two tensors of one shape, got {list(original.shape)} and {list(restored.shape)}")
-    return original.detach().to(torch.float64), restored.detach().to(torch.float64)

@@ -55,6 +55,7 @@ def saved(save, *arguments, **options):
 
 NPY = saved(np.save, np.ones((16, 16), "f4"))
 PNG = saved(Image.fromarray(np.arange(256, dtype="u1").reshape(16, 16)).save, "PNG")
+NPZ = saved(np.savez, a=np.ones((16, 16), "f4"))
 SAFE = safetensors.numpy.save({"a": np.ones((16, 16), "f4")})
 HUGE = NPY.replace(b"(16, 16)", b"(9999999999999, 16)".ljust(8)).replace(b" " * 11 + b"\n", b"\n")
 
@@ -90,8 +91,16 @@ BAD_INPUTS = {
     "text.safetensors": (b"not tensors at all", "not a sound .safetensors"),
     "cut.safetensors": (SAFE[:-1], "not a sound .safetensors"),
     "none.safetensors": (safetensors.numpy.save({}), "no tensors"),
-    "image.jpg": (b"", "ends in .npy, .safetensors, .png"),
-    "no_suffix": (b"", "ends in .npy, .safetensors, .png"),
+    "empty.npz": (b"", "not a sound .npz"),
+    "text.npz": (b"not arrays at all", "not a sound .npz"),
+    "one_array.npz": (NPY, "not a sound .npz"),
+    "cut.npz": (NPZ[:-1], "not a sound .npz"),
+    "flipped.npz": (NPZ.replace(b"\0\0\x80?" * 8, b"\0\0\x80?" * 7 + b"\0\0\x80>", 1), "not a sound .npz"),
+    "object.npz": (saved(np.savez, a=np.array([{}, []], object)), "not a sound .npz"),
+    "text_array.npz": (saved(np.savez, a=np.array(["a", "b"])), "a' holds <U1"),
+    "none.npz": (saved(np.savez), "no arrays"),
+    "image.jpg": (b"", "ends in .npy, .npz, .safetensors, .png"),
+    "no_suffix": (b"", "ends in .npy, .npz, .safetensors, .png"),
 }
 
 
@@ -159,7 +168,7 @@ def test_a_wrong_suffix_is_refused_before_the_work(fails, packed, tmp_path):
     ("suffix", "stored", "expected"),
     [
         (".npy", {"a": torch.ones(8, 8), "b": torch.ones(8, 8)}, "would hold one tensor, and there are 2"),
-        (".npy", {"a": torch.ones(8, 8, dtype=torch.bfloat16)}, "has no bfloat16"),
+        (".npy", {"a": torch.ones(8, 8, dtype=torch.bfloat16)}, "NumPy has no bfloat16"),
         (".png", {"a": torch.ones(8, 8)}, "float32[8,8]"),
         (".png", {"a": torch.ones(5, 8, 8, dtype=torch.uint8)}, "uint8[5,8,8]"),
         (".png", {"a": torch.ones(8, dtype=torch.uint8)}, "uint8[8]"),
@@ -227,3 +236,16 @@ def test_a_closed_pipe_is_no_traceback(start):
     process = start("codecs", stdout=subprocess.PIPE)
     process.stdout.close()
     assert "Traceback" not in process.stderr.read()
+
+
+def test_a_full_disk_leaves_the_old_model(start, tmp_path):
+    """What waits on the disk while a state dict is compressed goes, too."""
+    safetensors.numpy.save_file({name: np.random.rand(64, 256) for name in "abc"}, tmp_path / "in.safetensors")
+    (tmp_path / "out").write_bytes(OLD)
+    arguments = (tmp_path / "in.safetensors", tmp_path / "out", "--codec", "dct:chop=6")
+    process = start("compress", *arguments, preexec_fn=_limit_file_size)
+    out, err = process.communicate()
+    assert (process.returncode, out) == (2, "")
+    assert err.startswith(f"error: Could not write '{tmp_path / 'out'}'")
+    assert (tmp_path / "out").read_bytes() == OLD
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["in.safetensors", "out"]

@@ -118,6 +118,16 @@ def test_tensors_that_the_codec_cannot_take_come_back_untouched(there_and_back, 
     assert torch.allclose(back["layer.weight"], MODEL["layer.weight"], atol=0.05)
 
 
+def test_a_npz_keeps_names_shapes_and_values(there_and_back, array, tmp_path):
+    arrays = {"fields/a": array, "big": array.astype(">f4").T, "half": array.astype("f2"), "step": np.array(7)}
+    np.savez_compressed(tmp_path / "in.npz", **arrays)
+    back = np.load(there_and_back(tmp_path / "in.npz", EXACT))
+    assert sorted(back.files) == sorted(arrays)
+    for name, x in arrays.items():
+        assert back[name].shape == x.shape
+        np.testing.assert_array_equal(back[name], x)
+
+
 def test_values_that_the_codec_cannot_take_are_kept_too(there_and_back, tmp_path):
     x = torch.tensor([[1.0, float("nan")]])
     safetensors.torch.save_file({"nan": x}, tmp_path / "in.safetensors")

@@ -61,9 +61,9 @@ def test_every_kind_of_file_is_read(npz, tmp_path):
     safetensors.torch.save_file({"w": x, "count": torch.arange(3)}, tmp_path / "s.safetensors")
     np.save(tmp_path / "n.npy", x.numpy())
     pytest.importorskip("PIL")
-    from laconic.cli import formats
+    from laconic.cli import png
 
-    formats.write(tmp_path / "p.png", (x * 255).to(torch.uint8))
+    png.write(tmp_path / "p.png", (x * 255).to(torch.uint8))
     found = data_sets(str(tmp_path / name) for name in ("s.safetensors", "n.npy", "p.png", "data.npz:b"))
     assert [data.name for data in found] == ["w", "n", "p", "b"]
     assert [data.pixels for data in found] == [False, False, True, False]
@@ -75,7 +75,7 @@ def test_every_kind_of_file_is_read(npz, tmp_path):
     [
         ("{}/data.npz:c", SpecError, "has no array 'c'. It has: a, b, labels"),
         ("{}/data.npz:labels", SpecError, "expected float32"),
-        ("{}/nowhere.npz", FileError, "no such file"),
+        ("{}/nowhere.npz", FileError, "No such file"),
         ("{}/broken.npz", CorruptData, "not a sound .npz file"),
         ("pictures", SpecError, "expected 'images', or a .npy"),
     ],

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     import torch
     from rich.console import RenderableType
 
+    from laconic.bench.loader.study import LoaderStudy
     from laconic.bench.plan import Plan
     from laconic.bench.rate.study import RateStudy
     from laconic.bench.study import Study
@@ -71,8 +72,34 @@ def rate(
 
 
 @app.command()
+def loader(
+    samples: Annotated[int, typer.Option(min=1, help="Of 3 x 256 x 256 float32: 786 kB each. 64 when quick.")] = 512,
+    batch: Annotated[int, typer.Option(min=1, help="Samples in a batch.")] = 32,
+    workers: Annotated[str, typer.Option(help="Numbers of DataLoader workers.")] = "0,2",
+    threads: Annotated[int, typer.Option(min=1, help="Of PyTorch, in the process that trains.")] = 1,
+    codec: Annotated[list[str] | None, typer.Option(help="One more to pack with; may be repeated.")] = None,
+    folder: Annotated[
+        Path | None, typer.Option(help="Where the files lie while they are read: on the disk to measure.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="Write the JSON here.")] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="Fewer samples and rounds: to try, not to quote.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the JSON instead of tables.")] = False,
+) -> None:
+    """Samples a second from disk, cold and warm: packed, and beside raw files, plain Zarr and a JPEG folder."""
+    from laconic.bench.loader.measure import measure, steps
+    from laconic.bench.loader.plan import Plan
+    from laconic.bench.loader.tables import tables
+
+    count = min(samples, max(64, batch)) if quick else samples
+    plan = Plan(count, batch, _numbers("workers", workers), threads, tuple(codec or ()), folder, quick)
+    with console.progress(steps(plan)) as begin:
+        result = measure(plan, begin)
+    _report(result, lambda: tables(result), out, as_json)
+
+
+@app.command()
 def plot(
-    file: Annotated[Path, typer.Argument(help="What '--out' of 'laconic bench blocks' or 'rate' wrote.")],
+    file: Annotated[Path, typer.Argument(help="What '--out' of 'laconic bench blocks', 'rate' or 'loader' wrote.")],
     out: Annotated[Path, typer.Option(help="A folder for the figures (SVG).")],
 ) -> None:
     """Draw the figures of a measurement, from its JSON alone."""
@@ -83,7 +110,10 @@ def plot(
 
 
 def _report(
-    result: Study | RateStudy, tables: Callable[[], Iterable[RenderableType]], out: Path | None, as_json: bool
+    result: Study | RateStudy | LoaderStudy,
+    tables: Callable[[], Iterable[RenderableType]],
+    out: Path | None,
+    as_json: bool,
 ) -> None:
     if out is not None:
         result.save(out)

@@ -10,7 +10,7 @@ import typer
 
 def decompress(
     source: Annotated[Path, typer.Argument(metavar="IN", help="A file that laconic compress, or laconic.save, wrote.")],
-    target: Annotated[Path, typer.Argument(metavar="OUT", help="A .npy, .safetensors or .png file.")],
+    target: Annotated[Path, typer.Argument(metavar="OUT", help="A .npy, .npz, .safetensors or .png file.")],
 ) -> None:
     """Write the tensors of a compressed file in an ordinary format again."""
     import laconic
@@ -19,12 +19,6 @@ def decompress(
 
     formats.check_output(target, source, any_suffix=False)
     stored = laconic.load(source)
-    if isinstance(stored, laconic.Encoded):
-        formats.write(target, laconic.decode(stored))
-        return
-    restored = {}
-    with progress(len(stored)) as begin:
-        for name, item in stored.items():
-            begin(name)
-            restored[name] = laconic.decode(item) if isinstance(item, laconic.Encoded) else item
-    formats.write(target, restored)
+    named = {formats.SINGLE: stored} if isinstance(stored, laconic.Encoded) else stored
+    with progress(len(named)) as begin:
+        formats.write(target, named, begin)

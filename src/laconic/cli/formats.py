@@ -1,44 +1,68 @@
-"""The files that tensors come from and go back to: .npy, .safetensors and .png, told apart by their suffix."""
+"""The files that tensors come from and go back to, told apart by their suffix: .npy and .png hold one tensor,
+.safetensors and .npz many by name."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
-import safetensors.torch
 from safetensors import SafetensorError, safe_open
 from torch import Tensor
 
-from laconic.cli import npy, png
+from laconic import Encoded, TensorSpec, decode, tensor_file
+from laconic.cli import npy, npz, png
 from laconic.errors import CorruptData, FileError, SpecError
 from laconic.files import file_errors, replacing
+from laconic.tensor_file import Source
+from laconic.wire import raw_bytes
 
 SINGLE = "tensor"
 """The name of a tensor from a file that has no names, where one is needed."""
 
 _READERS = {".npy": npy.read, ".png": png.read}
 _WRITERS = {".npy": npy.write, ".png": png.write}
-_SUFFIXES = (".npy", ".safetensors", ".png")
+_SUFFIXES = (".npy", ".npz", ".safetensors", ".png")
 
 
-def read(path: Path) -> Tensor | dict[str, Tensor]:
-    """The tensor in a file; for safetensors, all of them by name."""
+@contextmanager
+def reading(path: Path) -> Iterator[Tensor | Mapping[str, Tensor]]:
+    """The tensor in a file, or all of them by name, each of which is read when it is asked for."""
     suffix = _suffix(path)
-    with file_errors(path, "read"):
-        if path.is_dir():
-            raise FileError(f"Could not read '{path}': it is a directory")
-        return _READERS[suffix](path) if suffix in _READERS else _read_safetensors(path)
+    if path.is_dir():
+        raise FileError(f"Could not read '{path}': it is a directory")
+    if suffix in _READERS:
+        with file_errors(path, "read"):
+            found = _READERS[suffix](path)
+        yield found
+    else:
+        yield npz.Npz(path) if suffix == ".npz" else _Safetensors(path)
 
 
-def write(path: Path, value: Tensor | dict[str, Tensor]) -> None:
-    """Writes tensors in the format that the suffix names; the file is replaced whole or not at all."""
+def write(path: Path, stored: Mapping[str, Encoded | Tensor], begin: Callable[[str], None]) -> None:
+    """Writes tensors in the format that the suffix names, decoding each when its turn comes, which `begin` is told.
+    The file is replaced whole or not at all."""
     suffix = _suffix(path)
+
+    def decoded(name: str) -> Tensor:
+        begin(name)
+        item = stored[name]
+        return decode(item) if isinstance(item, Encoded) else item
+
+    def source(name: str) -> Source:
+        item = stored[name]
+        spec = item.spec if isinstance(item, Encoded) else TensorSpec.of(item)
+        return Source(spec, lambda: [raw_bytes(decoded(name))])
+
     with replacing(path) as temporary:
         if suffix in _WRITERS:
-            _WRITERS[suffix](temporary, _only(path, value))
+            _WRITERS[suffix](temporary, decoded(_only(path, stored)))
+        elif suffix == ".npz":
+            npz.write(temporary, stored, decoded)
         else:
-            named = value if isinstance(value, dict) else {SINGLE: value}
-            safetensors.torch.save_file(named, temporary, {"format": "pt"})
+            tensor_file.write(temporary, {name: source(name) for name in stored}, {"format": "pt"})
 
 
 def check_output(path: Path, source: Path, *, any_suffix: bool) -> None:
@@ -63,22 +87,46 @@ def _suffix(path: Path) -> str:
     return suffix
 
 
-def _only(path: Path, value: Tensor | dict[str, Tensor]) -> Tensor:
-    if isinstance(value, Tensor):
-        return value
-    if len(value) == 1:
-        return next(iter(value.values()))
-    raise SpecError(f"'{path}' would hold one tensor, and there are {len(value)}. Write them to a .safetensors file")
+def _only(path: Path, stored: Mapping[str, object]) -> str:
+    if len(stored) == 1:
+        return next(iter(stored))
+    raise SpecError(
+        f"'{path}' would hold one tensor, and there are {len(stored)}. Write them to a .safetensors or .npz file"
+    )
 
 
-def _read_safetensors(path: Path) -> dict[str, Tensor]:
-    try:
-        with safe_open(path, framework="pt") as file:
-            if "laconic" in (file.metadata() or {}):
-                raise SpecError(f"'{path}' is compressed by laconic already. Try laconic info, or laconic decompress")
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118  # not a mapping
-    except SafetensorError as error:
-        raise CorruptData(f"'{path}' is not a sound .safetensors file: {error}") from error
-    if not tensors:
-        raise SpecError(f"'{path}' holds no tensors")
-    return tensors
+class _Safetensors(Mapping[str, Tensor]):
+    """The tensors of a file, each read when it is asked for."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        with self._errors():
+            self._file = _opened(path)
+        if "laconic" in (self._file.metadata() or {}):
+            raise SpecError(f"'{path}' is compressed by laconic already. Try laconic info, or laconic decompress")
+        self._names: list[str] = list(self._file.keys())
+        if not self._names:
+            raise SpecError(f"'{path}' holds no tensors")
+
+    @contextmanager
+    def _errors(self) -> Iterator[None]:
+        with file_errors(self._path, "read"):
+            try:
+                yield
+            except SafetensorError as error:
+                raise CorruptData(f"'{self._path}' is not a sound .safetensors file: {error}") from error
+
+    def __getitem__(self, name: str) -> Tensor:
+        with self._errors():
+            return self._file.get_tensor(name)  # type: ignore[no-any-return]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+
+def _opened(path: Path) -> Any:
+    """Without the types that it has, which are none."""
+    return safe_open(path, framework="pt")

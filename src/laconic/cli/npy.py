@@ -21,7 +21,7 @@ def read(path: Path) -> Tensor:
     with path.open("rb") as file:
         shape, fortran, dtype = _read_header(path, file)
         data_at = file.tell()
-    _check_dtype(path, dtype)
+    check_dtype(path, dtype)
     if len(shape) > MAX_DIMS or not all(0 <= size < 2**60 for size in shape) or math.prod(shape) >= 2**60:
         raise CorruptData(f"'{path}' is not a sound .npy file: no array has a shape of {str(shape)[:80]}")
     count, present = math.prod(shape), path.stat().st_size - data_at
@@ -33,13 +33,17 @@ def read(path: Path) -> Tensor:
 
 
 def write(path: Path, x: Tensor) -> None:
-    try:
-        array = x.numpy()
-    except TypeError as error:
-        name = str(x.dtype).removeprefix("torch.")
-        raise SpecError(f"A .npy file has no {name}. Write it to a .safetensors file") from error
+    array = to_array(x)
     with path.open("wb") as file:
         np.save(file, array, allow_pickle=False)
+
+
+def to_array(x: Tensor) -> np.ndarray[Any, Any]:
+    try:
+        return x.numpy()
+    except TypeError as error:
+        name = str(x.dtype).removeprefix("torch.")
+        raise SpecError(f"NumPy has no {name}. Write it to a .safetensors file") from error
 
 
 def _read_header(path: Path, file: BinaryIO) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
@@ -51,11 +55,12 @@ def _read_header(path: Path, file: BinaryIO) -> tuple[tuple[int, ...], bool, np.
         raise CorruptData(f"'{path}' is not a sound .npy file: {error}") from error
 
 
-def _check_dtype(path: Path, dtype: np.dtype[Any]) -> None:
+def check_dtype(path: Path, dtype: np.dtype[Any]) -> None:
+    """Raises for what PyTorch has no numbers for; `path` is where it was found."""
     try:
         torch.from_numpy(np.empty(0, dtype.newbyteorder("=")))
     except TypeError as error:
         raise SpecError(
             f"'{path}' holds {dtype}: expected numbers of a type that PyTorch has too. "
-            "(bfloat16 has no place in .npy: write it to a .safetensors file)"
+            "(bfloat16 has no place in NumPy: write it to a .safetensors file)"
         ) from error

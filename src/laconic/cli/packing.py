@@ -1,105 +1,84 @@
-"""What `laconic compress` does, and what it reports: one row for each tensor, and the file as a whole."""
+"""What `laconic compress` does: a tensor after another, so that no more than one is in memory."""
 
 from __future__ import annotations
 
-import dataclasses
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import torch
-from rich.markup import escape
-from rich.table import Table
 from torch import Tensor
 
 import laconic
 from laconic import metrics
+from laconic.checkpoint import Outcome, Rule, Rules
 from laconic.cli import formats
-from laconic.cli.console import progress, size
-from laconic.errors import DataError, SpecError
+from laconic.cli.console import progress
+from laconic.cli.packing_report import Report, Row
+from laconic.container import saving
+from laconic.errors import SpecError
 
 
-@dataclass(frozen=True)
-class Row:
-    """What became of one tensor. `kept` says why the codec did not take it."""
-
-    tensor: str
-    shape: list[int]
-    dtype: str
-    before: int
-    after: int
-    psnr: float
-    max_error: float
-    kept: str | None = None
-
-
-@dataclass(frozen=True)
-class Report:
-    """What became of a file. `before` counts the tensors in memory, `after` every byte of the file written."""
-
-    codec: str
-    input_bytes: int
-    before: int
-    after: int
-    rows: list[Row]
-
-    def as_dict(self) -> dict[str, Any]:
-        rows = [{**dataclasses.asdict(row), "ratio": row.before / max(row.after, 1)} for row in self.rows]
-        totals = {"input_bytes": self.input_bytes, "before": self.before, "after": self.after}
-        return {"codec": self.codec, **totals, "ratio": self.before / self.after, "tensors": rows}
-
-    def lines(self) -> list[Table | str]:
-        """The table, then what it does not say."""
-        kept = [f"[dim]kept as it was: {escape(row.tensor)}: {escape(row.kept)}[/]" for row in self.rows if row.kept]
-        summary = (
-            f"{size(self.before)} of tensors ({size(self.input_bytes)} as a file) -> {size(self.after)} on disk, "
-            f"headers and all: [bold]{self.before / self.after:.2f}x[/]"
-        )
-        return [self._table(), *kept, summary]
-
-    def _table(self) -> Table:
-        table = Table(title=escape(self.codec), title_justify="left")
-        table.add_column("tensor", overflow="fold")
-        for column in ("shape", "dtype", "before", "after", "ratio", "PSNR, dB", "max error"):
-            table.add_column(column, justify="left" if column in ("shape", "dtype") else "right")
-        for row in self.rows:
-            quality = ("kept", "0") if row.kept else (f"{row.psnr:.2f}", f"{row.max_error:.3g}")
-            ratio = f"{row.before / max(row.after, 1):.2f}x"
-            sizes = (size(row.before), size(row.after), ratio)
-            table.add_row(escape(row.tensor), str(row.shape), row.dtype, *sizes, *quality)
-        return table
-
-
-def compress_file(source: Path, target: Path, spec: str) -> Report:
+def compress_file(
+    source: Path, target: Path, spec: str | None, only: Sequence[str] = (), rules: Sequence[str] = ()
+) -> Report:
     """Writes the compressed file. One tensor that does not fit is an error; among many, it is kept."""
-    codec = laconic.codec(spec)
+    chosen = _chosen(spec, only, rules)
     formats.check_output(target, source, any_suffix=True)
-    found = formats.read(source)
-    named = found if isinstance(found, dict) else {formats.SINGLE: found}
-    stored: dict[str, laconic.Encoded | Tensor] = {}
+    with formats.reading(source) as found:
+        if isinstance(found, Tensor):
+            if only or rules:
+                raise SpecError(
+                    f"'{source}' holds one tensor: --only and --rule choose among those of .safetensors and .npz"
+                )
+            rows = _compress_one(found, target, chosen.rules[0])
+        else:
+            _check_named(source, found, chosen)
+            rows = _compress_many(found, target, chosen)
+    codec = None if spec is None else str(laconic.codec(spec))
+    return Report.of(codec, chosen, source.stat().st_size, target.stat().st_size, rows)
+
+
+def _chosen(spec: str | None, only: Sequence[str], rules: Sequence[str]) -> Rules:
+    """`--rule` first, in order; then `--codec`, for `--only` these names or for all that are left."""
+    if spec is None and (only or not rules):
+        raise SpecError("expected --codec SPEC, or rules such as --rule '*.weight=dct:chop=4'. See: laconic codecs")
+    last = [Rule.of(pattern, spec) for pattern in only or ["*"]] if spec is not None else []
+    return Rules((*map(Rule.parse, rules), *last))
+
+
+def _check_named(source: Path, found: Mapping[str, Tensor], rules: Rules) -> None:
+    if not any(rules.find(name) for name in found):
+        patterns = ", ".join(f"'{rule.pattern}'" for rule in rules.rules)
+        some = ", ".join(list(found)[:5])
+        raise SpecError(f"No tensor of '{source}' has a name like {patterns}. There are {len(found)}: {some}, ..")
+
+
+def _compress_one(x: Tensor, target: Path, rule: Rule) -> list[Row]:
+    if rule.codec is None:
+        raise SpecError("expected a codec, such as --codec dct:chop=4: there is nothing else to keep")
+    enc = rule.codec.encode(x)
+    laconic.save(target, enc)
+    return [_row(formats.SINGLE, x, Outcome(enc, rule, None))]
+
+
+def _compress_many(found: Mapping[str, Tensor], target: Path, rules: Rules) -> list[Row]:
     rows = []
-    with progress(len(named)) as begin:
-        for name, tensor in named.items():
+    with progress(len(found)) as begin, saving(target) as add:
+        for name, x in found.items():
             begin(name)
-            stored[name], row = _compress(name, tensor, codec, may_keep=isinstance(found, dict))
-            rows.append(row)
-    only = stored[formats.SINGLE] if isinstance(found, Tensor) else None
-    laconic.save(target, only if isinstance(only, laconic.Encoded) else stored)
-    before = sum(row.before for row in rows)
-    return Report(str(codec), source.stat().st_size, before, target.stat().st_size, rows)
+            outcome = rules.encode(name, x)
+            rows.append(_row(name, x, outcome))
+            add(name, outcome.item)
+    return rows
 
 
-def _compress(name: str, x: Tensor, codec: laconic.Codec, *, may_keep: bool) -> tuple[laconic.Encoded | Tensor, Row]:
-    shape, dtype = list(x.shape), str(x.dtype).removeprefix("torch.")
-    try:
-        enc = codec.encode(x)
-    except (SpecError, DataError) as error:
-        if not may_keep:
-            raise
-        return x, Row(name, shape, dtype, x.nbytes, x.nbytes, float("inf"), 0.0, str(error))
-    restored = laconic.decode(enc)
-    after = sum(part.nbytes for part in enc.parts.values())
-    return enc, Row(name, shape, dtype, x.nbytes, after, *_quality(x, restored))
+def _row(name: str, x: Tensor, outcome: Outcome) -> Row:
+    named = (name, list(x.shape), str(x.dtype).removeprefix("torch."))
+    rule = None if outcome.rule is None else str(outcome.rule)
+    if isinstance(outcome.item, Tensor):
+        return Row(*named, x.nbytes, x.nbytes, float("inf"), 0.0, rule, outcome.kept)
+    after = sum(part.nbytes for part in outcome.item.parts.values())
+    return Row(*named, x.nbytes, after, *_quality(x, laconic.decode(outcome.item)), rule)
 
 
 def _quality(x: Tensor, restored: Tensor) -> tuple[float, float]:

@@ -8,9 +8,8 @@ from pathlib import Path
 from torch import Tensor
 
 from laconic.bench.rate.data import IMAGES, DataSet, images, measurable
-from laconic.cli import formats, npz
-from laconic.errors import FileError, SpecError
-from laconic.files import file_errors
+from laconic.cli import formats
+from laconic.errors import SpecError
 
 
 def data_sets(sources: Iterable[str]) -> tuple[DataSet, ...]:
@@ -46,15 +45,10 @@ def _split(source: str) -> tuple[Path, str | None]:
 
 
 def _tensors(path: Path, name: str | None) -> dict[str, Tensor]:
-    if path.suffix.lower() == ".npz":
-        if not path.is_file():
-            raise FileError(f"Could not read '{path}': no such file")
-        with file_errors(path, "read"):
-            return npz.read(path, name)
     if path.suffix == "" and not path.exists():
         raise SpecError(f"'{path}': expected '{IMAGES}', or a .npy, .npz, .safetensors or .png file")
-    found = formats.read(path)
-    tensors = found if isinstance(found, dict) else {path.stem: found}
-    if name is not None and name not in tensors:
-        raise SpecError(f"'{path}' has no tensor '{name}'. It has: {', '.join(tensors)}")
-    return tensors if name is None else {name: tensors[name]}
+    with formats.reading(path) as found:
+        tensors = {path.stem: found} if isinstance(found, Tensor) else found
+        if name is not None and name not in list(tensors):
+            raise SpecError(f"'{path}' has no array '{name}'. It has: {', '.join(tensors)}")
+        return dict(tensors) if name is None else {name: tensors[name]}

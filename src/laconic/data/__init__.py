@@ -7,9 +7,14 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["PackedDataset", "ZarrCodec", "to_device"]
+__all__ = ["DeviceLoader", "PackedDataset", "ZarrCodec", "to_device"]
 
-_HOMES = {"PackedDataset": "packed_dataset", "ZarrCodec": "zarr_codec", "to_device": "delivery"}
+_HOMES = {
+    "DeviceLoader": "delivery",
+    "PackedDataset": "packed_dataset",
+    "ZarrCodec": "zarr_codec",
+    "to_device": "delivery",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -49,6 +49,13 @@ class Shard:
         self.index = np.frombuffer(entries, "<u8").reshape(places, 2)
         self.bytes = np.frombuffer(self._memory, np.uint8)
 
+    def expect(self, place: int) -> None:
+        """Has the system read this sample while the caller goes on."""
+        offset, length = (int(number) for number in self.index[place])
+        if offset + length <= len(self.bytes) and hasattr(self._memory, "madvise"):
+            start = offset - offset % mmap.PAGESIZE
+            self._memory.madvise(mmap.MADV_WILLNEED, start, offset + length - start)
+
     def sample(self, place: int) -> np.ndarray[tuple[int], np.dtype[np.uint8]]:
         """The bytes of the sample at this place."""
         offset, length = (int(number) for number in self.index[place])

@@ -150,10 +150,13 @@ def packed_arrays(path: Path | str) -> dict[str, PackedArray]:
     import zarr
 
     path = Path(path)
-    if not path.exists():
-        waiting = path.with_name(path.name + ".partial")
-        hint = f"; {waiting} was begun: finish it with `laconic pack --resume`" if waiting.exists() else ""
-        raise SpecError(f"{path}: expected a packed store, there is none{hint}")
+    if not path.exists() or path.suffix == ".partial":
+        whole = path.with_suffix("") if path.suffix == ".partial" else path
+        waiting = whole.with_name(whole.name + ".partial")
+        hint = f"; it was begun: finish it with `laconic pack SOURCE {whole} --resume`" if waiting.exists() else ""
+        raise SpecError(f"{whole}: expected a packed store, there is none{hint}")
+    if not (path / "zarr.json").is_file():
+        raise SpecError(f"{path}: expected a packed store, a directory with a zarr.json; this is none")
     group = zarr.open_group(path, mode="r")
     about: Any = group.attrs.get(KEY)
     if not isinstance(about, dict) or not isinstance(about.get("packed"), list):
