@@ -10,7 +10,8 @@ the streams of a batch one after another, and the number of bytes of each.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 import torch
@@ -154,7 +155,7 @@ def rans_decode(stream: Tensor, shape: Sequence[int], dtype: torch.dtype, book: 
     return out
 
 
-BODIES = {
+BODIES: dict[str, Callable[..., Any]] = {
     "rans_share": reference_share,
     "rans_encode": rans_encode,
     "rans_encode_out": reference_encode,
@@ -199,7 +200,7 @@ def _fake_decode_many(streams: Sequence[Tensor], outs: Sequence[Tensor], book: T
     return None
 
 
-FAKES = {
+FAKES: dict[str, Callable[..., Any]] = {
     "rans_share": _fake_share,
     "rans_encode": _fake_encode,
     "rans_encode_out": _fake_encode_out,

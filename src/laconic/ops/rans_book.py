@@ -95,9 +95,9 @@ def to_frequencies(levels: Array, bits: int) -> Array:
 
 def make_book(counts: Array, direct: int) -> Book:
     """The smallest of the tables tried that costs hardly more than the largest; with two symbols at least."""
-    counts = counts.copy()
-    counts[np.flatnonzero(counts == 0)[: max(0, 2 - int((counts > 0).sum()))]] = 1
-    levels = to_levels(counts)
+    occurring = counts.copy()
+    occurring[np.flatnonzero(counts == 0)[: max(0, 2 - int((counts > 0).sum()))]] = 1
+    levels = to_levels(occurring)
     order = min(range(4), key=lambda k: len(_level_bits(levels, k)))
     tables = [(bits, to_frequencies(levels, bits)) for bits in BITS_TRIED if (levels > 0).sum() < 1 << bits]
     books = [Book(bits, direct, table, store_levels(levels, bits, direct, order)) for bits, table in tables]

@@ -22,7 +22,8 @@ MOST_SIZE_BYTES = 4
 def chunk_length(count: int) -> int:
     """All chunks have so many codes, and the last one what is left."""
     chunks = max(1, -(-count // (1 << MOST_CHUNK_LOG)))
-    return -(-(-(-count // chunks)) // 32) * 32
+    each = -(-count // chunks)
+    return -(-each // 32) * 32
 
 
 def start_state(lanes: int) -> int:

@@ -8,7 +8,7 @@ import numpy as np
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-LEAST_DIRECT, MOST_DIRECT = 2, 11
+LEAST_DIRECT, MOST_DIRECT = 3, 11
 DIRECTS_TRIED = (4, 7, 11)
 
 
