@@ -4,7 +4,7 @@
 
 #include <cstdint>
 
-#include "rans_symbols.h"
+#include "rans_vectors.h"
 
 namespace laconic::LACONIC_ISA_NAMESPACE {
 namespace {
@@ -56,15 +56,83 @@ public:
 private:
     template <bool small, class Symbol>
     void read_some(Symbol* symbols, std::int64_t count) {
-        for (std::int64_t i = 0; i < count; ++i) {
+        std::int64_t done = 0;
+        switch (lanes_) {
+            case 32: done = read_groups<small, 32>(symbols, count); break;
+            case 16: done = read_groups<small, 16>(symbols, count); break;
+            case 8: done = read_groups<small, 8>(symbols, count); break;
+            case 4: done = read_groups<small, 4>(symbols, count); break;
+            case 2: done = read_groups<small, 2>(symbols, count); break;
+            default: done = read_groups<small, 1>(symbols, count); break;
+        }
+        for (std::int64_t i = done; i < count; ++i) {
             std::uint32_t& x = states_[i & (lanes_ - 1)];
             symbols[i] = static_cast<Symbol>(pop<small>(x, table_, bits_));
-            if (x < kRansLeastState && at_ < end_) {
-                x = x << 16 | load_value<std::uint16_t>(at_);
-                at_ += 2;
-            }
+            if (x < kRansLeastState && at_ < end_) take_word(x, at_);
         }
     }
+
+    // As many codes as lanes at once, while there are more words than they can take; gives how many were read.
+    template <bool small, int lanes, class Symbol>
+    std::int64_t read_groups(Symbol* symbols, std::int64_t count) {
+#if LACONIC_RANS_VECTORS
+        if constexpr (lanes >= kLanes<std::uint32_t>) return read_vectors<small, lanes>(symbols, count);
+#endif
+        std::uint32_t states[lanes];
+        const std::uint8_t* at = at_;
+        std::int64_t i = 0;
+        __builtin_memcpy(states, states_, sizeof states);
+        for (; i + lanes <= count && end_ - at >= 2 * lanes; i += lanes) {
+#pragma GCC unroll 8
+            for (int lane = 0; lane < lanes; ++lane) {
+                symbols[i + lane] = static_cast<Symbol>(pop<small>(states[lane], table_, bits_));
+                take_word(states[lane], at);
+            }
+        }
+        at_ = at;
+        __builtin_memcpy(states_, states, sizeof states);
+        return i;
+    }
+
+    // Where the state is too low. Without a branch: nobody could foretell it.
+    static void take_word(std::uint32_t& x, const std::uint8_t*& at) {
+        const unsigned takes = x < kRansLeastState;
+        const std::uint32_t word = load_value<std::uint16_t>(at);
+        x = x << 16 * takes | (word & (0 - takes));
+        at += 2 * takes;
+    }
+
+#if LACONIC_RANS_VECTORS
+    template <bool small, int lanes, class Symbol>
+    std::int64_t read_vectors(Symbol* symbols, std::int64_t count) {
+        constexpr int width = kLanes<std::uint32_t>, vectors = lanes / width;
+        const RansDecodeTable table = table_;
+        const std::uint32_t mask = (1u << bits_) - 1;
+        const int bits = bits_;
+        const std::uint8_t* at = at_;
+        std::int64_t i = 0;
+        Words states[vectors];
+        __builtin_memcpy(states, states_, sizeof states);
+        for (; i + lanes <= count && end_ - at >= 2 * lanes; i += lanes) {
+#pragma GCC unroll 4
+            for (int v = 0; v < vectors; ++v) {
+                const Words slot = states[v] & mask, entry = gather(table.entries, slot);
+                const Words frequency = small ? entry >> 8 & 0xfff : entry & 0xffff;
+                store_symbols(symbols + i + v * width, small ? entry & 0xff : gather(table.symbols, slot));
+                states[v] = frequency * (states[v] >> bits) + (small ? entry >> 20 : entry >> 16);
+            }
+#pragma GCC unroll 4
+            for (int v = 0; v < vectors; ++v) {
+                const LaneMask takes = is_below(states[v], Words{} + kRansLeastState);
+                states[v] = take_words(states[v], takes, at);
+                at += 2 * count_lanes(takes);
+            }
+        }
+        at_ = at;
+        __builtin_memcpy(states_, states, sizeof states);
+        return i;
+    }
+#endif
 
     const RansDecodeTable& table_;
     const int bits_, lanes_;

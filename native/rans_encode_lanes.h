@@ -3,17 +3,17 @@
 
 #include <cstdint>
 
-#include "rans_symbols.h"
+#include "rans_vectors.h"
 
 namespace laconic::LACONIC_ISA_NAMESPACE {
 namespace {
 
-// A state that would grow beyond 32 bits leaves its lower half as a word. Written without a branch.
+// A state that would grow beyond 32 bits leaves its lower half as a word. Without a branch: nobody could foretell it.
 inline std::uint32_t push(std::uint32_t x, const RansSymbol& symbol, int bits, std::uint8_t*& to) {
-    const bool leaves = x >= static_cast<std::uint32_t>(symbol.frequency) << (32 - bits);
+    const unsigned leaves = x >= static_cast<std::uint32_t>(symbol.frequency) << (32 - bits);
     store_value(to - 2, static_cast<std::uint16_t>(x));
-    to -= leaves ? 2 : 0;
-    x = leaves ? x >> 16 : x;
+    to -= 2 * leaves;
+    x >>= 16 * leaves;
     const auto quotient = static_cast<std::uint32_t>(static_cast<unsigned __int128>(x) * symbol.reciprocal >> 64);
     return x + symbol.bias + quotient * symbol.complement;
 }
@@ -28,9 +28,14 @@ public:
     // A block, or what there is of one.
     template <class Symbol>
     void write(const Symbol* symbols, std::int64_t count) {
-        for (std::int64_t i = count - 1; i >= 0; --i) {
-            std::uint32_t& x = states_[i & (lanes_ - 1)];
-            x = push(x, table_.symbols[symbols[i]], bits_, to_);
+        for (; (count & (lanes_ - 1)) != 0; --count) push_one(symbols, count - 1);
+        switch (lanes_) {
+            case 32: return write_groups<32>(symbols, count);
+            case 16: return write_groups<16>(symbols, count);
+            case 8: return write_groups<8>(symbols, count);
+            case 4: return write_groups<4>(symbols, count);
+            case 2: return write_groups<2>(symbols, count);
+            default: return write_groups<1>(symbols, count);
         }
     }
 
@@ -44,6 +49,62 @@ public:
     }
 
 private:
+    template <class Symbol>
+    void push_one(const Symbol* symbols, std::int64_t i) {
+        std::uint32_t& x = states_[i & (lanes_ - 1)];
+        x = push(x, table_.symbols[symbols[i]], bits_, to_);
+    }
+
+    // As many codes as lanes at once; `count` is a multiple of their number.
+    template <int lanes, class Symbol>
+    void write_groups(const Symbol* symbols, std::int64_t count) {
+#if LACONIC_RANS_VECTORS
+        // What the quotients are taken with suffices from so many slots on.
+        if constexpr (lanes >= kLanes<std::uint32_t>) {
+            if (bits_ >= 10) return write_vectors<lanes>(symbols, count);
+        }
+#endif
+        std::uint32_t states[lanes];
+        std::uint8_t* to = to_;
+        __builtin_memcpy(states, states_, sizeof states);
+        for (std::int64_t i = count - lanes; i >= 0; i -= lanes) {
+#pragma GCC unroll 8
+            for (int lane = lanes - 1; lane >= 0; --lane) {
+                states[lane] = push(states[lane], table_.symbols[symbols[i + lane]], bits_, to);
+            }
+        }
+        to_ = to;
+        __builtin_memcpy(states_, states, sizeof states);
+    }
+
+#if LACONIC_RANS_VECTORS
+    template <int lanes, class Symbol>
+    void write_vectors(const Symbol* symbols, std::int64_t count) {
+        constexpr int width = kLanes<std::uint32_t>, vectors = lanes / width;
+        const std::uint32_t slots = 1u << bits_;
+        const int bits = bits_;
+        std::uint8_t* to = to_;
+        Words states[vectors];
+        __builtin_memcpy(states, states_, sizeof states);
+        for (std::int64_t i = count - lanes; i >= 0; i -= lanes) {
+#pragma GCC unroll 4
+            for (int v = vectors - 1; v >= 0; --v) {
+                const Words entry = gather(table_.packed, load_symbols(symbols + i + v * width));
+                const Words frequency = entry & 0xffff, start = entry >> 16;
+                Words x = states[v];
+                const LaneMask stays = is_below(x, frequency << (32 - bits)), leaves = static_cast<LaneMask>(~stays);
+                to = leave_words(x, leaves, to);
+                x = shifted_where(x, leaves);
+                const Words quotient = low_quotients(x, frequency), rest = x - quotient * frequency;
+                const LaneMask is_next = static_cast<LaneMask>(~is_below(rest, frequency));
+                states[v] = add_where((quotient << bits) + rest + start, is_next, slots - frequency);
+            }
+        }
+        to_ = to;
+        __builtin_memcpy(states_, states, sizeof states);
+    }
+#endif
+
     const RansEncodeTable& table_;
     const int bits_, lanes_;
     std::uint8_t* to_;

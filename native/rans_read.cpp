@@ -44,7 +44,7 @@ public:
         const std::int64_t slots = std::int64_t{1} << book_.bits;
         table_.small = book_.is_small();
         entries_ = rans_allocate<std::uint32_t>(slots);
-        if (!table_.small) symbols_ = rans_allocate<std::uint16_t>(slots);
+        if (!table_.small) symbols_ = rans_allocate<std::uint16_t>(slots + 1);
         if (!entries_ || (!table_.small && !symbols_)) return 0;
         table_.entries = entries_.get();
         table_.symbols = symbols_.get();
