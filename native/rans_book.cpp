@@ -110,11 +110,11 @@ std::size_t read_rans_book(const std::uint8_t* from, std::size_t size, int items
 }
 
 void RansBook::fill(RansEncodeTable& table) const {
+    const std::uint32_t slots = 1u << bits;
     std::uint32_t start = 0;
     for (int symbol = 0; symbol < alphabet; ++symbol) {
         const std::uint32_t frequency = frequencies[symbol];
         if (frequency == 0) continue;
-        const std::uint32_t slots = 1u << bits;
         // Of 1, whose reciprocal would not fit, the quotient comes out too small by one.
         const std::uint64_t reciprocal = frequency == 1 ? ~std::uint64_t{0} : ~std::uint64_t{0} / frequency + 1;
         const std::uint32_t bias = start + (frequency == 1 ? slots - 1 : 0);
@@ -122,6 +122,31 @@ void RansBook::fill(RansEncodeTable& table) const {
                                  static_cast<std::uint16_t>(slots - frequency)};
         table.packed[symbol] = frequency | start << 16;
         start += frequency;
+    }
+    fill_near(table);
+}
+
+// Bytes may be signed: the first is the one behind the widest gap, which may lie between the largest and the smallest.
+void RansBook::fill_near(RansEncodeTable& table) const {
+    int smallest = -1, last = -1, first = 0, gap = 0;
+    for (int symbol = 0; symbol < alphabet; ++symbol) {
+        if (frequencies[symbol] == 0) continue;
+        if (smallest < 0) smallest = symbol;
+        if (last >= 0 && symbol - last > gap) {
+            gap = symbol - last;
+            first = symbol;
+        }
+        last = symbol;
+    }
+    if (direct > 0 || alphabet + smallest - last >= gap) {
+        gap = alphabet + smallest - last;
+        first = smallest;
+    }
+    table.first = static_cast<std::uint32_t>(first);
+    table.span = alphabet - gap + 1;
+    for (int k = 0; k < std::min(table.span, kRansNear); ++k) {
+        const int symbol = (first + k) % alphabet;
+        table.near[k] = frequencies[symbol] == 0 ? 0 : table.packed[symbol];
     }
 }
 

@@ -34,6 +34,9 @@ struct RansBook {
     // Into entries and symbols of so many slots, or entries alone where it is small.
     bool is_small() const { return bits <= kRansSmallBits && alphabet <= 256; }
     void fill(const RansDecodeTable& table) const;
+
+private:
+    void fill_near(RansEncodeTable& table) const;
 };
 
 struct RansStored {

@@ -80,6 +80,16 @@ private:
 #if LACONIC_RANS_VECTORS
     template <int lanes, class Symbol>
     void write_vectors(const Symbol* symbols, std::int64_t count) {
+        if (table_.span > NearTable::kSize) {
+            return write_with<lanes>([this](Words index) { return gather(table_.packed, index); }, symbols, count);
+        }
+        const NearTable near(table_.near);
+        const std::uint32_t first = table_.first, mask = sizeof(Symbol) == 1 ? 0xff : 0xffff;
+        write_with<lanes>([=](Words index) { return near[(index - first) & mask]; }, symbols, count);
+    }
+
+    template <int lanes, class Entries, class Symbol>
+    void write_with(const Entries& entries, const Symbol* symbols, std::int64_t count) {
         constexpr int width = kLanes<std::uint32_t>, vectors = lanes / width;
         const std::uint32_t slots = 1u << bits_;
         const int bits = bits_;
@@ -89,15 +99,14 @@ private:
         for (std::int64_t i = count - lanes; i >= 0; i -= lanes) {
 #pragma GCC unroll 4
             for (int v = vectors - 1; v >= 0; --v) {
-                const Words entry = gather(table_.packed, load_symbols(symbols + i + v * width));
+                const Words entry = entries(load_symbols(symbols + i + v * width));
                 const Words frequency = entry & 0xffff, start = entry >> 16;
-                Words x = states[v];
-                const LaneMask stays = is_below(x, frequency << (32 - bits)), leaves = static_cast<LaneMask>(~stays);
-                to = leave_words(x, leaves, to);
-                x = shifted_where(x, leaves);
-                const Words quotient = low_quotients(x, frequency), rest = x - quotient * frequency;
-                const LaneMask is_next = static_cast<LaneMask>(~is_below(rest, frequency));
-                states[v] = add_where((quotient << bits) + rest + start, is_next, slots - frequency);
+                const LaneMask leaves = is_at_least(states[v], frequency << (32 - bits));
+                to = leave_words(states[v], leaves, to);
+                const Words x = shifted_where(states[v], leaves), quotient = near_quotients(x, frequency);
+                const Words rest = x - quotient * frequency, other = slots - frequency;
+                const Words next = (quotient << bits) + rest + start;
+                states[v] = sub_where(add_where(next, is_at_least((Ints)rest, (Ints)frequency), other), is_negative((Ints)rest), other);
             }
         }
         to_ = to;

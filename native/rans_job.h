@@ -38,9 +38,16 @@ struct RansSymbol {
     std::uint16_t frequency, complement;
 };
 
+constexpr int kRansNear = 64;
+
 struct RansEncodeTable {
     RansSymbol symbols[kRansSymbols];
     std::uint32_t packed[kRansSymbols];  // frequency | first slot << 16
+
+    // The symbols that occur are those from `first` on, behind the last of which is the first; the entries of some.
+    std::uint32_t first;
+    int span;
+    std::uint32_t near[kRansNear];
 };
 
 // To decode: what each slot says. Small ones, where the symbol is a byte and there are at most 2^12 slots, have all

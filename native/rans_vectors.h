@@ -26,6 +26,12 @@ inline Words gather(const std::uint16_t* table, Words index) {
 
 inline LaneMask is_below(Words a, Words b) { return _mm512_cmplt_epu32_mask((__m512i)a, (__m512i)b); }
 
+inline LaneMask is_at_least(Words a, Words b) { return _mm512_cmpge_epu32_mask((__m512i)a, (__m512i)b); }
+
+inline LaneMask is_at_least(Ints a, Ints b) { return _mm512_cmpge_epi32_mask((__m512i)a, (__m512i)b); }
+
+inline LaneMask is_negative(Ints a) { return _mm512_movepi32_mask((__m512i)a); }
+
 // The states of these lanes, in order, take a word each. Reads 32 bytes.
 inline Words take_words(Words x, LaneMask mask, const std::uint8_t* from) {
     const __m512i words = _mm512_cvtepu16_epi32(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(from)));
@@ -50,13 +56,36 @@ inline Words add_where(Words x, LaneMask mask, Words more) {
     return (Words)_mm512_mask_add_epi32((__m512i)x, mask, (__m512i)x, (__m512i)more);
 }
 
-// The quotients, or these less one, where they are below 2^22: rounded towards zero at each step.
-inline Words low_quotients(Words x, Words by) {
-    constexpr int down = _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC;
-    const __m512 dividend = _mm512_cvt_roundepu32_ps((__m512i)x, down);
-    const __m512 divisor = _mm512_cvtepi32_ps((__m512i)by);
-    return (Words)_mm512_cvttps_epu32(_mm512_div_round_ps(dividend, divisor, down));
+inline Words sub_where(Words x, LaneMask mask, Words less) {
+    return (Words)_mm512_mask_sub_epi32((__m512i)x, mask, (__m512i)x, (__m512i)less);
 }
+
+// The quotients where they are below 2^22, or these less or more by one.
+inline Words near_quotients(Words x, Words by) {
+    const __m512 divisor = _mm512_cvtepi32_ps((__m512i)by), guess = _mm512_rcp14_ps(divisor);
+    const __m512 inverse = _mm512_mul_ps(guess, _mm512_fnmadd_ps(guess, divisor, _mm512_set1_ps(2)));
+    return (Words)_mm512_cvttps_epu32(_mm512_mul_ps(_mm512_cvtepu32_ps((__m512i)x), inverse));
+}
+
+// A table of at most 64 entries in registers: many times faster than memory.
+class NearTable {
+public:
+    static constexpr int kSize = 64;
+
+    explicit NearTable(const std::uint32_t* entries) {
+        for (int k = 0; k < 4; ++k) quarters_[k] = _mm512_loadu_si512(entries + 16 * k);
+    }
+
+    Words operator[](Words index) const {
+        const __m512i at = (__m512i)index;
+        const __m512i low = _mm512_permutex2var_epi32(quarters_[0], at, quarters_[1]);
+        const __m512i high = _mm512_permutex2var_epi32(quarters_[2], at, quarters_[3]);
+        return (Words)_mm512_mask_mov_epi32(low, _mm512_test_epi32_mask(at, _mm512_set1_epi32(32)), high);
+    }
+
+private:
+    __m512i quarters_[4];
+};
 
 #define LACONIC_RANS_VECTORS 1
 
