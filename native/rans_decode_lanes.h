@@ -123,7 +123,7 @@ private:
             }
 #pragma GCC unroll 4
             for (int v = 0; v < vectors; ++v) {
-                const LaneMask takes = is_below(states[v], Words{} + kRansLeastState);
+                const LaneMask takes = are_low(states[v]);
                 states[v] = take_words(states[v], takes, at);
                 at += 2 * count_lanes(takes);
             }

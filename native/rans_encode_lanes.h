@@ -78,18 +78,33 @@ private:
     }
 
 #if LACONIC_RANS_VECTORS
+    // First what the table says of all codes of the block: between the words' stores, gathers would wait for these.
     template <int lanes, class Symbol>
     void write_vectors(const Symbol* symbols, std::int64_t count) {
-        if (table_.span > NearTable::kSize) {
-            return write_with<lanes>([this](Words index) { return gather(table_.packed, index); }, symbols, count);
+        alignas(64) std::uint32_t entries[kRansBlock];
+        if (table_.span <= NearTable::kSize) {
+            const NearTable near(table_.near);
+            const std::uint32_t first = table_.first, mask = sizeof(Symbol) == 1 ? 0xff : 0xffff;
+            look_up([&](Words symbol) { return near[(symbol - first) & mask]; }, symbols, count, entries);
+        } else {
+            const std::uint32_t* packed = table_.packed;
+            for (std::int64_t i = 0; i < count; i += 8) {
+#pragma GCC unroll 8
+                for (int k = 0; k < 8; ++k) entries[i + k] = packed[symbols[i + k]];
+            }
         }
-        const NearTable near(table_.near);
-        const std::uint32_t first = table_.first, mask = sizeof(Symbol) == 1 ? 0xff : 0xffff;
-        write_with<lanes>([=](Words index) { return near[(index - first) & mask]; }, symbols, count);
+        write_entries<lanes>(entries, count);
     }
 
-    template <int lanes, class Entries, class Symbol>
-    void write_with(const Entries& entries, const Symbol* symbols, std::int64_t count) {
+    template <class Table, class Symbol>
+    static void look_up(const Table& table, const Symbol* symbols, std::int64_t count, std::uint32_t* entries) {
+        for (std::int64_t i = 0; i < count; i += kLanes<std::uint32_t>) {
+            store_vector(entries + i, table(load_symbols(symbols + i)));
+        }
+    }
+
+    template <int lanes>
+    void write_entries(const std::uint32_t* entries, std::int64_t count) {
         constexpr int width = kLanes<std::uint32_t>, vectors = lanes / width;
         const std::uint32_t slots = 1u << bits_;
         const int bits = bits_;
@@ -99,14 +114,15 @@ private:
         for (std::int64_t i = count - lanes; i >= 0; i -= lanes) {
 #pragma GCC unroll 4
             for (int v = vectors - 1; v >= 0; --v) {
-                const Words entry = entries(load_symbols(symbols + i + v * width));
+                const Words entry = load_vector<Words>(entries + i + v * width);
                 const Words frequency = entry & 0xffff, start = entry >> 16;
                 const LaneMask leaves = is_at_least(states[v], frequency << (32 - bits));
                 to = leave_words(states[v], leaves, to);
                 const Words x = shifted_where(states[v], leaves), quotient = near_quotients(x, frequency);
                 const Words rest = x - quotient * frequency, other = slots - frequency;
                 const Words next = (quotient << bits) + rest + start;
-                states[v] = sub_where(add_where(next, is_at_least((Ints)rest, (Ints)frequency), other), is_negative((Ints)rest), other);
+                const LaneMask low = is_at_least((Ints)rest, (Ints)frequency), high = is_negative((Ints)rest);
+                states[v] = sub_where(add_where(next, low, other), high, other);
             }
         }
         to_ = to;
