@@ -156,8 +156,8 @@ void RansBook::fill(const RansDecodeTable& table) const {
     for (int symbol = 0; symbol < alphabet; ++symbol) {
         const std::uint32_t frequency = frequencies[symbol];
         if (table.small) {
-            const std::uint32_t first = static_cast<std::uint32_t>(symbol) | frequency << 8;
-            for (std::uint32_t k = 0; k < frequency; ++k) entry[k] = first | k << 20;
+            const std::uint32_t first = static_cast<std::uint32_t>(symbol) << 24 | frequency;
+            for (std::uint32_t k = 0; k < frequency; ++k) entry[k] = first | k << 12;
         } else {
             for (std::uint32_t k = 0; k < frequency; ++k) entry[k] = frequency | k << 16;
             std::fill_n(name, frequency, static_cast<std::uint16_t>(symbol));

@@ -15,7 +15,9 @@ inline std::uint32_t push(std::uint32_t x, const RansSymbol& symbol, int bits, s
     to -= 2 * leaves;
     x >>= 16 * leaves;
     const auto quotient = static_cast<std::uint32_t>(static_cast<unsigned __int128>(x) * symbol.reciprocal >> 64);
-    return x + symbol.bias + quotient * symbol.complement;
+    x += symbol.bias + quotient * symbol.complement;
+    keep_scalar(x);
+    return x;
 }
 
 class EncodeLanes {
@@ -60,7 +62,7 @@ private:
     void write_groups(const Symbol* symbols, std::int64_t count) {
 #if LACONIC_RANS_VECTORS
         // What the quotients are taken with suffices from so many slots on.
-        if constexpr (lanes >= kLanes<std::uint32_t>) {
+        if constexpr (lanes >= 16) {
             if (bits_ >= 10) return write_vectors<lanes>(symbols, count);
         }
 #endif

@@ -51,7 +51,7 @@ struct RansEncodeTable {
 };
 
 // To decode: what each slot says. Small ones, where the symbol is a byte and there are at most 2^12 slots, have all
-// of it in an entry: symbol | frequency << 8 | slots before it of this symbol << 20. In others it is
+// of it in an entry: frequency | slots before it of this symbol << 12 | symbol << 24. In others it is
 // frequency | slots before it << 16, and the symbol in a table of its own.
 constexpr int kRansSmallBits = 12;
 

@@ -22,6 +22,10 @@ inline void store_value(void* to, T value) {
     __builtin_memcpy(to, &value, sizeof value);
 }
 
+// What follows is not put into vectors together with its neighbours: where each step waits for the one before, that is
+// slower by far.
+inline void keep_scalar(std::uint32_t& value) { __asm__("" : "+r"(value)); }
+
 template <class Code>
 inline std::uint32_t fold_code(Code code) {
     const auto wide = static_cast<std::int32_t>(static_cast<std::make_signed_t<Code>>(code));

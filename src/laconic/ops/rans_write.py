@@ -10,7 +10,6 @@ import numpy as np
 from laconic.ops.rans_book import Array, Book, make_book
 from laconic.ops.rans_stream import (
     CONSTANT,
-    MOST_LANES_LOG,
     RAW,
     SHARED,
     STATE_BYTES,
@@ -20,8 +19,8 @@ from laconic.ops.rans_stream import (
 )
 from laconic.ops.rans_symbols import DIRECTS_TRIED, alphabet, extra_lengths, fold, put_numbers, to_symbols
 
-BYTES_FOR_A_LANE = 480
-"""A lane takes three bytes more than it writes: so many bytes of words are worth one."""
+WORTH_LANES = (480, 1200, 3200, 7680, 15360)
+"""A lane takes three bytes more than it writes: so many bytes of words are worth 2, 4, 8, 16, 32 lanes."""
 BYTES_OF_LENGTH = 8
 """In the buffer for the wire, books have a length beside them."""
 
@@ -34,7 +33,7 @@ def in_words(codes: Array) -> bool:
 def lanes_log_for(words: int, chunks: int) -> int:
     """More lanes are faster, for chunks with so many bytes of words in all."""
     each = words // chunks
-    return next(log for log in range(MOST_LANES_LOG, -1, -1) if log == 0 or each >= BYTES_FOR_A_LANE << log)
+    return sum(each >= least for least in WORTH_LANES)
 
 
 class Counted:
