@@ -49,7 +49,7 @@ public:
     // Whether all words are taken, and every state is what it was before it wrote any.
     bool is_done() const {
         bool done = at_ == end_;
-        for (int lane = 0; lane < lanes_; ++lane) done &= states_[lane] == rans_start(lanes_);
+        for (int lane = 0; lane < lanes_; ++lane) done &= states_[lane] == rans_start(lanes_, bits_);
         return done;
     }
 

@@ -24,7 +24,7 @@ class EncodeLanes {
 public:
     EncodeLanes(const RansJob& job, std::uint8_t* end)
         : table_(*job.encode), bits_(job.bits), lanes_(1 << job.lanes_log), to_(end) {
-        for (int lane = 0; lane < lanes_; ++lane) states_[lane] = rans_start(lanes_);
+        for (int lane = 0; lane < lanes_; ++lane) states_[lane] = rans_start(lanes_, bits_);
     }
 
     // A block, or what there is of one.

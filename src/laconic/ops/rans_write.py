@@ -105,7 +105,7 @@ def write_words(symbols: Array, book: Book, lanes: int) -> bytes:
     frequency_of = book.frequencies.tolist()
     start_of = (np.cumsum(book.frequencies) - book.frequencies).tolist()
     bits, words = book.bits, []
-    states = [start_state(lanes)] * lanes
+    states = [start_state(lanes, bits)] * lanes
     for i in range(len(symbols) - 1, -1, -1):
         symbol, x = int(symbols[i]), states[i % lanes]
         frequency = frequency_of[symbol]
