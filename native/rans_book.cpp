@@ -85,16 +85,17 @@ std::int64_t RansBook::cost(const std::uint64_t* counts) const {
 }
 
 void make_rans_book(const std::uint64_t* counts, int itemsize, int direct, RansBook& book, RansStored& stored) {
-    constexpr int tried[] = {10, 12, 15};
+    // And by what part of the cost of the last one they may be dearer, as a power of two.
+    constexpr int tried[][2] = {{10, 9}, {12, 8}, {15, 0}};
     RansLevels levels;
     levels.fill(counts, rans_alphabet(itemsize, direct));
     set_alphabet(book, itemsize, direct, levels);
-    fill_frequencies(levels, tried[2], book);
+    fill_frequencies(levels, tried[2][0], book);
     const std::int64_t least = cost_of(book, levels, counts);
-    for (const int bits : tried) {
+    for (const auto& [bits, dearer] : tried) {
         if (levels.present >= 1 << bits) continue;
         fill_frequencies(levels, bits, book);
-        if (cost_of(book, levels, counts) <= least + (least >> 9)) break;
+        if (cost_of(book, levels, counts) <= least + (least >> dearer)) break;
     }
     stored.size = write_rans_levels(levels, book.bits, direct, book.alphabet, stored.bytes);
 }
