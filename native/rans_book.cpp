@@ -86,11 +86,11 @@ std::int64_t RansBook::cost(const std::uint64_t* counts) const {
 
 void make_rans_book(const std::uint64_t* counts, int itemsize, int direct, RansBook& book, RansStored& stored) {
     // And by what part of the cost of the last one they may be dearer, as a power of two.
-    constexpr int tried[][2] = {{10, 9}, {12, 8}, {15, 0}};
+    constexpr int tried[][2] = {{10, 9}, {12, 8}, {13, 8}, {15, 0}};
     RansLevels levels;
     levels.fill(counts, rans_alphabet(itemsize, direct));
     set_alphabet(book, itemsize, direct, levels);
-    fill_frequencies(levels, tried[2][0], book);
+    fill_frequencies(levels, tried[3][0], book);
     const std::int64_t least = cost_of(book, levels, counts);
     for (const auto& [bits, dearer] : tried) {
         if (levels.present >= 1 << bits) continue;
@@ -149,6 +149,11 @@ void RansBook::fill_near(RansEncodeTable& table) const {
         const int symbol = (first + k) % alphabet;
         table.near[k] = frequencies[symbol] == 0 ? 0 : table.packed[symbol];
     }
+}
+
+bool RansBook::is_small() const {
+    if (alphabet > 256) return false;
+    return bits <= kRansSmallBits || *std::max_element(frequencies, frequencies + alphabet) < 1 << kRansSmallBits;
 }
 
 void RansBook::fill(const RansDecodeTable& table) const {

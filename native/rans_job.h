@@ -51,7 +51,7 @@ struct RansEncodeTable {
     std::uint32_t near[kRansNear];
 };
 
-// To decode: what each slot says. Small ones, where the symbol is a byte and there are at most 2^12 slots, have all
+// To decode: what each slot says. Small ones, where the symbol is a byte and none has 2^12 slots or more, have all
 // of it in an entry: frequency | slots before it of this symbol << 12 | symbol << 24. In others it is
 // frequency | slots before it << 16, and the symbol in a table of its own.
 constexpr int kRansSmallBits = 12;

@@ -16,7 +16,7 @@ from laconic.ops.rans_symbols import LEAST_DIRECT, MOST_DIRECT, alphabet
 
 LEAST_BITS, MOST_BITS = 8, 15
 """Tables have from 2^8 to 2^15 slots."""
-BITS_TRIED = {10: 9, 12: 8, 15: 0}
+BITS_TRIED = {10: 9, 12: 8, 13: 8, 15: 0}
 """Of each, by what part of the last one's cost it may cost more, as a power of two."""
 MOST_WEIGHT_BITS = 20
 MOST_LEVEL = 144
