@@ -27,10 +27,6 @@ constexpr int kRansMostChunk = 1 << 17;
 constexpr int kRansBlock = 2048;  // codes that become symbols, or symbols codes, at once
 constexpr std::uint32_t kRansLeastState = 1 << 16;
 
-// A single lane may begin low: nobody else's words confuse it. Not so low that decoding could stay there: states that
-// lack words fall further.
-constexpr std::uint32_t rans_start(int lanes, int bits) { return lanes == 1 ? (1u << bits) - 1 : kRansLeastState; }
-
 // To encode: x becomes x + bias + (x * reciprocal >> 64) * complement, which is the quotient by the frequency in slots
 // of 2^bits, and the remainder from the symbol's first slot on.
 struct RansSymbol {

@@ -23,7 +23,7 @@ struct Task {
         : itemsize(1 << head[0] % 3),
           threads(1 + (head[0] >> 2 & 1)),
           way(static_cast<Way>(head[0] >> 3 & 3)),
-          count(head[1] | head[2] << 8 | (head[3] & 3) << 16) {}
+          count(head[1] | head[2] << 8 | (head[3] == 2 ? 1 << 17 : 0)) {}  // rarely more than a chunk
 };
 
 void decode(const Task& task, const std::uint8_t* data, std::int64_t size) {
