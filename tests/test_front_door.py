@@ -52,7 +52,7 @@ LAYERS = [
     {"transforms", "quantisers", "predictors", "encoders"},
     {"grammar"},
     {"chain", "description"},
-    {"container", "wire", "batch_wire", "schedule"},
+    {"container", "wire", "batch_wire", "schedule", "schedule_files"},
     {"nn", "targets", "comm", "activations", "data"},
     {""},
     {"bench", "experiments"},
