@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 app = typer.Typer(help="Measure speed: tables, JSON, and figures from the JSON.", no_args_is_help=True)
 app.command()(embeddings.encoders)
+app.command()(embeddings.analyze)
 
 
 @app.command()

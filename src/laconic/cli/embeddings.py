@@ -3,6 +3,7 @@ for."""
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -11,6 +12,7 @@ import typer
 
 from laconic.cli import console
 from laconic.errors import SpecError
+from laconic.files import replacing
 
 if TYPE_CHECKING:
     from laconic.bench.encoders.plan import Kind
@@ -82,6 +84,58 @@ def encoders(
     with console.progress(steps(plan)) as begin:
         result = measure(plan, begin)
     report(result, lambda: tables(result), out, as_json)
+
+
+def analyze(
+    dumps: Dumps,
+    width: Width = 64,
+    bound: Annotated[str, typer.Option(help="rel= of the class base.")] = "rel=0.03",
+    tighten: Annotated[float | None, typer.Option(help="Of the class tighten; a third of the base.")] = None,
+    loosen: Annotated[float | None, typer.Option(help="Of the class loosen; five thirds of the base.")] = None,
+    bounds: Annotated[str, typer.Option(help="Count unique rows at these, too.")] = "0.01,0.02,0.03,0.05,0.1",
+    merged: Annotated[
+        float, typer.Option(help="Tighten where the base merges more than this share of the distinct rows.")
+    ] = 0.1,
+    kept: Annotated[float, typer.Option(help="Loosen where that merges at most this share of them.")] = 0.01,
+    smooth: Annotated[
+        float, typer.Option(help="Tighten where the base is wider than so many standard deviations; loosen to no more.")
+    ] = 1.0,
+    decay: Annotated[
+        str | None, typer.Option(help="Write a schedule too: step, linear, log, cosine or constant.")
+    ] = None,
+    factor: Annotated[float, typer.Option(help="What bounds are multiplied with at first.")] = 2,
+    until: Annotated[int, typer.Option(help="The iteration from which on they are as given.")] = 65536,
+    out: Out = None,
+    as_json: AsJson = False,
+) -> None:
+    """Find the class of each table (tighten, base, loosen) from its dumps, and write the file that --classes reads."""
+    from laconic.bench.encoders.analysis import Rule
+    from laconic.bench.encoders.analysis import analyze as run
+    from laconic.bench.encoders.plan import parse_bound
+    from laconic.cli.dumps import dumps as read
+    from laconic.schedule import EbSchedule, TableBounds
+
+    kind, base = parse_bound(bound)
+    if kind != "rel":
+        raise SpecError(f"--bound {bound}: expected rel=, such as rel=0.03: tables are compared by their own ranges")
+    schedule = None if decay is None else EbSchedule(decay, factor, until)  # type: ignore[arg-type]  # it checks
+    given = TableBounds(base, tighten or _nice(base / 3), loosen or _nice(base * 5 / 3), schedule=schedule)
+    rule, at, found = Rule(merged, kept, smooth), _numbers("bounds", bounds), read(dumps, width)
+    command = " ".join(["laconic bench analyze", *(shlex.quote(Path(source).name) for source in dumps)])
+    with console.progress(len({dump.table for dump in found})) as begin:
+        result = run(found, given, at, rule, f"{command} --bound {bound}", begin)
+    if out is not None:
+        with replacing(out) as temporary:
+            temporary.write_text(console.json_text(result.to_json()) + "\n")
+    if as_json:
+        console.show_json(result.to_json())
+    else:
+        console.show(result.table())
+
+
+def _nice(bound: float) -> float:
+    """Without what dividing left behind the digits that matter."""
+    return float(f"{bound:.4g}")
 
 
 def table_bounds(bound: str | None, classes: Path | None) -> tuple[TableBounds, Kind]:

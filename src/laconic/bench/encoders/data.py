@@ -83,6 +83,8 @@ class Load:
             table=self.dump.table,
             iteration=self.dump.iteration,
             table_class=self.table_class,
+            kind=self.kind,
+            bound=self.bound,
             quantiser=self.quantiser,
             shape=list(self.spec.shape),
             rows=self.rows,

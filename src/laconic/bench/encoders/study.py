@@ -30,6 +30,9 @@ class Case:
     table: str
     iteration: int | None
     table_class: str
+    kind: str
+    """Of the bound: rel, abs or rms."""
+    bound: float
     quantiser: str
     shape: list[int]
     """Of all rows, padding included."""

@@ -14,6 +14,7 @@ from laconic.bench.tables import plain_number, plain_table, verdict_table
 
 NOTE = """Speeds in GB/s of the float32, quantising included
 Speed-up: of encode, transfer and decode one after another, over the transfer of the float32
+Below 1 the float32 as they are get there sooner
 """
 PADDED = "PADDED: every slice is repeated {} times, which flatters dictionary coders"
 
@@ -39,7 +40,7 @@ def tables(study: EncodersStudy) -> Iterator[Table]:
 def facts(case: Case) -> str:
     """What is known of a case before anything is encoded."""
     unique = f"unique rows {case.unique_before:.1%} before, {case.unique_after:.1%} after quantising"
-    text = f"{case.table_class}, {case.quantiser}, {case.code_bits}-bit codes; {unique}"
+    text = f"{case.table_class}, {case.kind}={case.bound:.4g}, {case.code_bits}-bit codes; {unique}"
     text += f"; entropy {case.entropy:.2f} bits a code"
     return text if case.pad == 1 else f"{text}\n{PADDED.format(case.pad)}"
 
