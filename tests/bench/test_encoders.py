@@ -49,7 +49,7 @@ def tiny():
         patch.setattr(Plan, "effort", Effort(seconds=0, rounds=3))
         patch.setattr("laconic.bench.measure.SETTLE_SECONDS", 0)
         patch.setattr("laconic.bench.measure.SLICE_SECONDS", 1e-4)
-        patch.setattr(floors, "CODES", (500, 8))
+        patch.setattr(floors, "QUICK_ROWS", 500)
         patch.setattr("laconic.bench.encoders.data.CALL_ROWS", 64)
         yield
 
@@ -344,11 +344,10 @@ def test_floors_of_their_own_cannot_be_measured(tiny, monkeypatch):
     assert 1 <= verdicts[2].measured < 1.5
 
 
-def test_the_codes_without_repeats_have_some(monkeypatch):
-    monkeypatch.setattr(floors, "CODES", (20000, 64))
-    codes = floors.normal_codes()
+def test_the_codes_without_repeats_have_some():
+    codes = floors.normal_codes(20000)
     assert distinct_rows(codes) == 20000
-    assert torch.equal(codes, floors.normal_codes())
+    assert torch.equal(codes, floors.normal_codes(20000))
     assert entropy([codes]) == pytest.approx(math.log2(floors.SIGMA * math.sqrt(2 * math.pi * math.e)), abs=0.01)
 
 

@@ -119,7 +119,9 @@ def analyze(
     if kind != "rel":
         raise SpecError(f"--bound {bound}: expected rel=, such as rel=0.03: tables are compared by their own ranges")
     schedule = None if decay is None else EbSchedule(decay, factor, until)  # type: ignore[arg-type]  # it checks
-    given = TableBounds(base, tighten or _nice(base / 3), loosen or _nice(base * 5 / 3), schedule=schedule)
+    tighten = _nice(base / 3) if tighten is None else tighten
+    loosen = _nice(base * 5 / 3) if loosen is None else loosen
+    given = TableBounds(base, tighten, loosen, schedule=schedule)
     rule, at, found = Rule(merged, kept, smooth), _numbers("bounds", bounds), read(dumps, width)
     command = " ".join(["laconic bench analyze", *(shlex.quote(Path(source).name) for source in dumps)])
     with console.progress(len({dump.table for dump in found})) as begin:

@@ -24,8 +24,8 @@ RANS_GBS = {"encode": 1.0, "decode": 1.5}
 RANS_OVER_ENTROPY = 1.01
 VLZ_DECODE, VLZ_OVER_HUFFMAN = 2.0, 0.9
 ALONE = ("huffman", "rans", "vlz")
-CODES, SIGMA = (262144, 64), 6.0
-"""16 MB of codes without a repeated row, and how far they spread."""
+ROWS, QUICK_ROWS, WIDTH, SIGMA = 262144, 2048, 64, 6.0
+"""16 MB of codes without a repeated row, or 128 kB to try; and how far they spread."""
 
 
 def verdicts(cases: Sequence[Case], rows: Sequence[Row]) -> Iterator[Verdict]:
@@ -53,8 +53,10 @@ def _is_as_fast(row: Row, base: Row) -> bool:
 
 def without_repeats(plan: Plan, encoders: Sequence[str]) -> Iterator[Verdict]:
     """Entropy coders alone, on int8 codes as a normal distribution gives them."""
-    codes = normal_codes()
+    codes = normal_codes(QUICK_ROWS if plan.quick else ROWS)
     names = [name for name in ALONE if name in encoders]
+    if names == ["huffman"]:
+        return
     speed = _speeds(names, codes, plan)
     if "rans" in names:
         for what, floor in RANS_GBS.items():
@@ -85,9 +87,9 @@ RACES: dict[str, Callable[[Plan, Sequence[str]], Iterator[Verdict]]] = {
 """Floors that need a race of their own, each told which encoders run here."""
 
 
-def normal_codes() -> Tensor:
+def normal_codes(rows: int) -> Tensor:
     generator = torch.Generator().manual_seed(SEED)
-    return (torch.randn(CODES, generator=generator) * SIGMA).round().clamp(-128, 127).to(torch.int8)
+    return (torch.randn(rows, WIDTH, generator=generator) * SIGMA).round().clamp(-128, 127).to(torch.int8)
 
 
 def _speeds(names: Sequence[str], codes: Tensor, plan: Plan) -> dict[tuple[str, str], float]:
