@@ -445,6 +445,20 @@ def test_an_analysis_is_no_class_file(tmp_path):
     assert analysis.Facts.__doc__
 
 
+def test_known_rows_are_others():
+    one = Load(look_ups("t", 7, rows=100), "base", "bound:rel=0.1", 0.1, "rel", rows=30, pad=2)
+    for call, hints in zip(one.calls, one.hints, strict=True):
+        for x, known in zip(call, hints, strict=True):
+            assert torch.equal(known[:, None] == known, (x[:, None] == x).all(-1))
+    assert trials.chain_of("huffman (rows known)", "bound:rel=0.1") == laconic.codec("bound:rel=0.1|huffman")
+
+
+def test_hints_are_for_those_that_have_a_use_for_them(tiny):
+    (whole, *_) = a_plan().loads()
+    with pytest.raises(SpecError, match="has no use for rows="):
+        trials.ours("huffman (rows known)", whole, trials.quantised_only(whole), 1)
+
+
 def test_a_load_is_cut_elsewhere():
     one = Load(look_ups("t", 7, rows=100), "base", "bound:rel=0.1", 0.1, "rel", rows=30, pad=2)
     assert [len(x) for x in one.slices] == [30, 30, 30, 10]

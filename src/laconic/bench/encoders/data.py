@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import torch
@@ -57,9 +58,17 @@ class Load:
     @cached_property
     def calls(self) -> tuple[tuple[Tensor, ...], ...]:
         """What one call compresses, padded."""
-        padded = [one.repeat(self.pad, 1) for one in self.slices]
+        return self._in_calls([one.repeat(self.pad, 1) for one in self.slices])
+
+    @cached_property
+    def hints(self) -> tuple[tuple[Tensor, ...], ...]:
+        """Which row each is, for `rows=`: as if those that are equal came from the same row of the table."""
+        _, which = np.unique(_as_bits(self.dump.x), return_inverse=True)
+        return self._in_calls([one.repeat(self.pad) for one in torch.from_numpy(which).split(self.rows)])
+
+    def _in_calls(self, slices: Sequence[Tensor]) -> tuple[tuple[Tensor, ...], ...]:
         together = max(1, CALL_ROWS // self.rows)
-        return tuple(tuple(padded[i : i + together]) for i in range(0, len(padded), together))
+        return tuple(tuple(slices[i : i + together]) for i in range(0, len(slices), together))
 
     @property
     def tensors(self) -> tuple[Tensor, ...]:
@@ -107,8 +116,13 @@ def quantised(tensors: Sequence[Tensor], quantiser: str) -> list[Parts]:
 
 def distinct_rows(x: Tensor) -> int:
     """How many rows there are that differ in some bit."""
+    return len(np.unique(_as_bits(x)))
+
+
+def _as_bits(x: Tensor) -> np.ndarray[Any, np.dtype[Any]]:
+    """Each row as one item."""
     flat = np.ascontiguousarray(x.numpy()).reshape(len(x), -1)
-    return len(np.unique(flat.view(np.dtype((np.void, flat.shape[1] * flat.itemsize)))))
+    return flat.view(np.dtype((np.void, flat.shape[1] * flat.itemsize))).reshape(-1)
 
 
 def entropy(codes: Sequence[Tensor]) -> float:

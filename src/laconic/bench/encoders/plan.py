@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 import shlex
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -11,9 +12,10 @@ from typing import Literal
 
 import torch
 
-from laconic import chain, registry
+from laconic import registry
 from laconic.bench.encoders.data import Dump, Load
 from laconic.bench.encoders.study import Refusal
+from laconic.bench.encoders.trials import chain_of
 from laconic.bench.measure import Effort
 from laconic.errors import MissingExtra, SpecError
 from laconic.schedule import EbSchedule, TableBounds
@@ -30,6 +32,7 @@ ENCODERS = (
     "vlz:window=32,block=2048",
     "rows|bitpack",
     "rows|huffman",
+    "rows|huffman (rows known)",
     "rows|rans",
     "rows|zstd:level=1",
     "auto",
@@ -72,7 +75,7 @@ class Plan:
             if not values or not all(0 < value < math.inf for value in values):
                 raise SpecError(f"--{option}: expected numbers above 0, got {', '.join(map(str, values))}")
         for encoder in self.encoders:
-            chain.codec(f"bound:rel=0.1|{encoder}")
+            chain_of(encoder, "bound:rel=0.1")
 
     @property
     def _schedule(self) -> EbSchedule:
@@ -120,10 +123,10 @@ class Plan:
         found: list[str] = []
         refused: list[Refusal] = []
         for encoder in dict.fromkeys((*ENCODERS, *self.encoders)):
-            if not all(stage.partition(":")[0] in registry.names() for stage in encoder.split("|")):
+            if not all(re.split("[: ]", stage)[0] in registry.names() for stage in encoder.split("|")):
                 continue
             try:
-                chain.encode(torch.arange(8.0).reshape(4, 2), f"bound:abs=0.1|{encoder}")
+                chain_of(encoder, "bound:abs=0.1").encode(torch.arange(8.0).reshape(4, 2))
                 found.append(encoder)
             except MissingExtra as error:
                 refused.append(Refusal("", encoder, str(error)))

@@ -24,6 +24,13 @@ Clock = Callable[[int], float]
 
 ONE = "encode and decode, into given tensors"
 MANY = "encode_many and decode_many of {} slices"
+KNOWN = " (rows known)"
+"""Behind an encoder: it is told which row of the table each is, as who looked them up could."""
+
+
+def chain_of(encoder: str, quantiser: str) -> chain.Codec:
+    """The codec behind an encoder's name in the study."""
+    return chain.codec(f"{quantiser}|{encoder.removesuffix(KNOWN)}")
 
 
 @dataclass
@@ -32,19 +39,23 @@ class Runner:
 
     codec: chain.Codec
     load: Load
+    rows_known: bool = False
     encs: list[Encoded | EncodedBatch] = field(default_factory=list)
     restored: list[Tensor] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         singles = [call[0] if len(call) == 1 else None for call in self.load.calls]
         self.rooms = [None if x is None else self.codec.empty(TensorSpec.of(x)) for x in singles]
+        self.hints = self.load.hints if self.rows_known else tuple(None for _ in self.load.calls)
         self.outs = [None if x is None else torch.empty_like(x) for x in singles]
 
     def encode(self) -> None:
-        pairs = zip(self.load.calls, self.rooms, strict=True)
+        codec, trios = self.codec, zip(self.load.calls, self.rooms, self.hints, strict=True)
         self.encs = [
-            self.codec.encode_many(call) if room is None else self.codec.encode(call[0], out=room)
-            for call, room in pairs
+            codec.encode_many(call, rows=hints)
+            if room is None
+            else codec.encode(call[0], out=room, rows=None if hints is None else hints[0])
+            for call, room, hints in trios
         ]
 
     def decode(self) -> None:
@@ -110,7 +121,7 @@ class Trial(NamedTuple):
 def ours(encoder: str, load: Load, expected: Sequence[Tensor], threads: int) -> Trial:
     """A chain of laconic's. WrongResult where a receiver would see anything but `expected`, what the quantiser
     keeps, or a broken bound; it ends the study."""
-    runner = Runner(chain.codec(f"{load.quantiser}|{encoder}"), load)
+    runner = Runner(chain_of(encoder, load.quantiser), load, encoder.endswith(KNOWN))
     runner.encode()
     nbytes, restored = runner.through_bytes()
     check_values(encoder, load, restored, expected)
