@@ -59,7 +59,8 @@ def _stack(ax: Axes, averages: Sequence[Mean], link: float) -> None:
             left += share
         text = plain_number(left) if left <= widest else f"{plain_number(left)} \u2192"
         at = min(left, widest)
-        ax.annotate(text, (at, y), xytext=(3, 0), textcoords="offset points", va="center", fontsize=7)
+        box = {"fc": "white", "ec": "none", "pad": 0.5}
+        ax.annotate(text, (at, y), xytext=(3, 0), textcoords="offset points", va="center", fontsize=7, bbox=box)
     ax.axvline(1, color="black", lw=1.2)
     _name_rows(ax, averages)
     ax.set_xlim(0, widest * 1.2)

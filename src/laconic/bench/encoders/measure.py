@@ -74,6 +74,6 @@ def _measured(
 
 
 def _raced(plan: Plan, load: Load, trials: Sequence[Trial]) -> list[Row]:
-    timings = race([one for trial in trials for one in trial.pair], plan.effort, torch.device("cpu"))
+    timings = race([one for trial in trials for one in trial.pair], plan.effort_for(load), torch.device("cpu"))
     pairs = zip(timings[::2], timings[1::2], strict=True)
     return [trial.row(load, *pair) for trial, pair in zip(trials, pairs, strict=True)]

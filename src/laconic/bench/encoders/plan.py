@@ -83,7 +83,11 @@ class Plan:
 
     @property
     def effort(self) -> Effort:
-        return Effort(seconds=0.05, rounds=3) if self.quick else Effort(seconds=1.5, rounds=5)
+        return Effort(seconds=0.05, rounds=3) if self.quick else Effort(seconds=1.5, rounds=11)
+
+    def effort_for(self, load: Load) -> Effort:
+        """Fewer rounds for what is padded, of which each takes long, and none is quoted."""
+        return self.effort if load.pad == 1 else replace(self.effort, rounds=min(self.effort.rounds, 5))
 
     def bound(self, dump: Dump) -> float:
         """Of its table, at the iteration in its name, else at the stage that was asked for, else after the decay."""
