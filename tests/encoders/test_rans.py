@@ -326,17 +326,18 @@ def test_the_operators_break_torchs_rules() -> None:
 
 
 PRINT_STREAMS = """
-    import hashlib, numpy as np, torch, laconic
+    import hashlib, os, numpy as np, torch, laconic
     from laconic.encoders.rans import Rans
     from laconic.stage import Context, Parts
     digest = hashlib.sha256()
+    all_threads = (1, 2, 5) if os.environ.get("LACONIC_NATIVE") != "0" else (1,)
     rng = np.random.default_rng(3)
     for dtype, spread in [("int8", 1.5), ("uint8", 9), ("int16", 3), ("int16", 200), ("int32", 1e6), ("int8", 0.01)]:
-        for count in (2, 999, 1100, 9_001, 700_001):
+        for count in (2, 999, 1100, 9_001, 270_001):
             limits = np.iinfo(dtype)
             values = rng.laplace(0, spread, count) * (1 + np.arange(count) // 99_999)
             x = torch.from_numpy(values.round().clip(limits.min, limits.max).astype(dtype))
-            for threads in (1, 2, 5):
+            for threads in all_threads:
                 torch.set_num_threads(threads)
                 main = Rans().encode(x, Context(x)).main
                 assert torch.equal(Rans().decode(Parts(main), laconic.TensorSpec.of(x), 1), x)

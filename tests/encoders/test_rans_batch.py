@@ -235,16 +235,17 @@ def test_what_is_encoded_follows_its_input() -> None:
 
 
 PRINT_BATCHES = """
-    import hashlib, numpy as np, torch, laconic
+    import hashlib, os, numpy as np, torch, laconic
+    all_threads = (1, 2, 5) if os.environ.get("LACONIC_NATIVE") != "0" else (1,)
     digest = hashlib.sha256()
     rng = np.random.default_rng(3)
     for dtype, spread in [("int8", 9), ("uint8", 30), ("int16", 60), ("int32", 1e5), ("int32", 2)]:
-        for counts in ([300] * 20, [5000, 70_001, 400, 20_000, 1] * 3, [500_000, 90, 400_000]):
+        for counts in ([300] * 20, [5000, 70_001, 400, 20_000, 1] * 2, [270_000, 90]):
             limits = np.iinfo(dtype)
             batch = [torch.from_numpy(rng.laplace(0, spread, count).round().clip(limits.min, limits.max).astype(dtype))
                      for count in counts]
             written = set()
-            for threads in (1, 2, 5):
+            for threads in all_threads:
                 torch.set_num_threads(threads)
                 encoded = laconic.codec("rans").encode_many(batch)
                 assert all(map(torch.equal, laconic.codec("rans").decode_many(encoded), batch))
