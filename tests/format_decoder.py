@@ -12,7 +12,7 @@ import struct
 import zlib
 from collections.abc import Callable
 
-from .encoders import plain_huffman
+from .encoders import plain_huffman, plain_rans
 
 Spec = tuple[str, tuple[int, ...]]
 Options = dict[str, str]
@@ -291,6 +291,12 @@ def huffman(main: bytes, side: dict[str, bytes], options: Options, before: Spec,
     return b"".join((code % 2 ** (8 * size)).to_bytes(size, "little") for code in codes)
 
 
+def rans(main: bytes, side: dict[str, bytes], options: Options, before: Spec, after: Spec) -> bytes:
+    size = SIZES[before[0]]
+    codes = plain_rans.read(main, math.prod(before[1]), size, side["book"])
+    return b"".join((code % 2 ** (8 * size)).to_bytes(size, "little") for code in codes)
+
+
 def raw(main: bytes, side: dict[str, bytes], options: Options, before: Spec, after: Spec) -> bytes:
     return main
 
@@ -306,6 +312,7 @@ STAGES: dict[str, Callable[[bytes, dict[str, bytes], Options, Spec, Spec], bytes
     "constant": constant,
     "huffman": huffman,
     "lorenzo": lorenzo,
+    "rans": rans,
     "raw": raw,
 }
 
@@ -313,4 +320,4 @@ STAGES: dict[str, Callable[[bytes, dict[str, bytes], Options, Spec, Spec], bytes
 def side_names(stage: str, options: Options) -> tuple[str, ...]:
     if stage == "affine":
         return ("scale",) if options["symmetric"] == "true" else ("scale", "offset")
-    return {"bound": ("step", "index", "values"), "huffman": ("book",)}.get(stage, ())
+    return {"bound": ("step", "index", "values"), "huffman": ("book",), "rans": ("book",)}.get(stage, ())

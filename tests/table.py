@@ -49,6 +49,9 @@ VARIABLE_SIZE = [
     "cast:dtype=bfloat16|huffman",
     "cast:dtype=float32|huffman",
     "bound:rel=1e-2|lorenzo|huffman",
+    "affine|rans",
+    "cast:dtype=bfloat16|rans",
+    "bound:rel=1e-2|lorenzo|rans",
 ]
 
 CHAINS = FIXED_SIZE + VARIABLE_SIZE

@@ -28,8 +28,19 @@ AFTER = [
     "|lorenzo:dims=3",
     "|huffman",
     "|lorenzo|huffman",
+    "|rans",
+    "|lorenzo|rans",
 ]
-LOSSLESS = ["bitpack", "lorenzo", "lorenzo|bitpack", "lorenzo:dims=3|bitpack", "raw", "huffman", "lorenzo|huffman"]
+LOSSLESS = [
+    "bitpack",
+    "lorenzo",
+    "lorenzo|bitpack",
+    "lorenzo:dims=3|bitpack",
+    "raw",
+    "huffman",
+    "lorenzo|huffman",
+    "rans",
+]
 FIXED = [
     "affine",
     "affine:bits=5,per=channel,symmetric=true",

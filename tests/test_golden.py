@@ -37,6 +37,9 @@ CASES = {
     "0.1.0-affine-stochastic": "affine:bits=6,stochastic=true,seed=5",
     "0.1.0-huffman": "affine|huffman",
     "0.1.0-huffman-wide": "cast:dtype=bfloat16|huffman",
+    "0.1.0-rans": "affine|rans",
+    "0.1.0-rans-wide": "cast:dtype=bfloat16|rans",
+    "0.1.0-bound-lorenzo-rans": "bound:rel=1e-3|lorenzo|rans",
 }
 TO_THE_BIT = {"0.1.0-cast-bfloat16", *(name for name in CASES if "bound" in name or "lorenzo" in name)}
 TO_THE_BIT |= {"0.1.0-raw", "0.1.0-constant", "0.1.0-affine-group-fixed", "0.1.0-affine-row-fixed-symmetric"}

@@ -23,6 +23,7 @@ BUILT_IN = {
     "lorenzo": "laconic.predictors.lorenzo:Lorenzo",
     "lz4": "laconic.encoders.library:Lz4",
     "peer": "laconic.encoders.peer:Peer",
+    "rans": "laconic.encoders.rans:Rans",
     "raw": "laconic.encoders.plain:Raw",
     "zfp": "laconic.transforms.bases:Zfp",
     "zstd": "laconic.encoders.library:Zstd",

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from laconic.bench import study
+from laconic.bench.encoders import study as encoders_study
 from laconic.bench.loader import study as loader_study
 from laconic.bench.rate import study as rate_study
 from laconic.errors import MissingExtra
@@ -16,10 +17,11 @@ from laconic.files import file_errors, replacing
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-Study = study.Study | rate_study.RateStudy | loader_study.LoaderStudy
+Study = study.Study | rate_study.RateStudy | encoders_study.EncodersStudy | loader_study.LoaderStudy
 
 _LOADERS: dict[str, Callable[[Path], Study]] = {
     rate_study.KIND: rate_study.load,
+    encoders_study.KIND: encoders_study.load,
     loader_study.KIND: loader_study.load,
 }
 
@@ -60,6 +62,10 @@ def _figures(found: Study) -> dict[str, Callable[..., Figure]]:
         from laconic.bench.loader.figures import figures as of_loaders
 
         return dict(of_loaders(found))
+    if isinstance(found, encoders_study.EncodersStudy):
+        from laconic.bench.encoders.figures import figures as of_encoders
+
+        return dict(of_encoders(found))
     from laconic.bench.figures import FIGURES
 
     return {name: figure for name, figure in FIGURES.items() if found.section(name)}
