@@ -106,7 +106,11 @@ class ZarrSource(_LibrarySource):
                 found = zarr.open(path, mode="r")
                 if isinstance(found, zarr.Array):
                     return {"data": found}
-                return {flat(name): item for name, item in found.members(None) if isinstance(item, zarr.Array)}
+                return {
+                    flat(name): item
+                    for name, item in sorted(found.members(None), key=lambda member: member[0])
+                    if isinstance(item, zarr.Array)
+                }
         except (ValueError, KeyError, TypeError) as error:
             raise CorruptData(f"'{path}' is not a sound Zarr store: {error}") from error
 
