@@ -63,7 +63,7 @@ public:
         return found;
     }
 
-    std::uint32_t get_rice(int parameter) {
+    std::int64_t get_rice(int parameter) {
         const std::uint64_t bits = peek();
         if ((bits & ((1u << kMostQuotient) - 1)) == 0) {
             bit_ += kMostQuotient + kPlainBits;
@@ -72,14 +72,16 @@ public:
         const unsigned quotient = static_cast<unsigned>(__builtin_ctzll(bits));
         const std::uint64_t rest = bits >> (quotient + 1) & ((std::uint64_t{1} << parameter) - 1);
         bit_ += quotient + 1 + static_cast<unsigned>(parameter);
-        return static_cast<std::uint32_t>(std::uint64_t{quotient} << parameter | rest);
+        return static_cast<std::int64_t>(std::uint64_t{quotient} << parameter | rest);
     }
 
     // How many bytes were begun.
     std::size_t bytes() const { return (bit_ + 7) >> 3; }
 
-    // Whether they are there, with zeros after the last bit.
-    bool sound() const { return bytes() <= size_ && ((bit_ & 7) == 0 || data_[bit_ >> 3] >> (bit_ & 7) == 0); }
+    bool beyond_end() const { return bytes() > size_; }
+
+    // Whether the bits that were read are there, with zeros after the last one in its byte.
+    bool sound() const { return !beyond_end() && ((bit_ & 7) == 0 || data_[bit_ >> 3] >> (bit_ & 7) == 0); }
 
 private:
     std::uint64_t peek() const {

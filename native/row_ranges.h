@@ -19,7 +19,7 @@ void over_rows(std::int64_t rows, std::int64_t bytes, int threads, Body body) {
     parallel_for(rows, 1 + bytes_at_once / bytes, threads, call, &body);
 }
 
-// Of the rows themselves, or of the numbers that are given for them: different ones have different keys.
+// Of the rows themselves; or, exact ones, of the numbers that are given for them.
 inline void make_keys(const Rows& rows, const std::int64_t* given, int threads, std::uint64_t* keys) {
     const auto hash = LACONIC_CHOOSE_KERNEL(hash_rows);
     over_rows(rows.count, rows.bytes, threads, [&](std::int64_t begin, std::int64_t end) {
