@@ -6,7 +6,7 @@ import torch
 
 import laconic
 from laconic.backends import native
-from laconic.chain import _Run
+from laconic.run import Run
 
 FIXED_SIZE = [
     "dct:chop=4",
@@ -69,7 +69,7 @@ def ramp(shape: tuple[int, ...], dtype: torch.dtype = torch.float32) -> torch.Te
 
 def stored(codec: laconic.Codec, x: torch.Tensor) -> laconic.Encoded:
     """What the stages themselves give, also where `encode` would store the tensor as it is."""
-    return _Run(x).over(codec.links).encoded(codec.links)
+    return Run(x).over(codec.links).encoded(codec.links)
 
 
 def agree(a: torch.Tensor, b: torch.Tensor) -> bool:

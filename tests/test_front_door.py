@@ -51,6 +51,7 @@ LAYERS = [
     {"fusion", "batch", "checks"},
     {"transforms", "quantisers", "predictors", "encoders"},
     {"grammar"},
+    {"run"},
     {"chain", "description"},
     {"container", "wire", "batch_wire", "schedule"},
     {"nn", "targets", "comm", "activations", "data"},

@@ -15,12 +15,12 @@ import torch
 from torch import Tensor
 
 from laconic import grammar, registry
-from laconic.batch import EncodedBatch, side_by_side
+from laconic.batch import EncodedBatch
 from laconic.checks import check_part, check_parts, check_tensor, check_writable
 from laconic.encoded import Encoded, Link, boundary_specs, has_fixed_size, promised_parts, promises
 from laconic.encoders.plain import is_constant
 from laconic.errors import SpecError
-from laconic.fusion import steps
+from laconic.run import Run, all_over, decode_all, decoded
 from laconic.stage import Context, Kind, Parts, PartSpec, PartsSpec, Stage, TensorSpec
 
 
@@ -65,21 +65,23 @@ class Codec:
         promised = promised_parts(self.links, boundary_specs(self.links, spec))
         return promised if has_fixed_size(self.links, spec) else {"main": promised["main"]}
 
-    def encode(self, x: Tensor, out: Encoded | None = None) -> Encoded:
+    def encode(self, x: Tensor, out: Encoded | None = None, *, rows: Tensor | None = None) -> Encoded:
         """Compresses a tensor; into `out`, from `empty`, without allocating what is stored.
 
+        `rows`, for chains with the stage `rows`, is the look-up index that each row of x came from.
         Where the codec has a fixed size, `out` itself is filled and given back. Otherwise what is given back lies at
         the beginning of its memory, and `out` remains the room for the next. Whatever that would be larger than the
         tensor itself is stored as it is, and what does not vary is stored once: see `enc.chain`.
         """
         check_tensor(x)
+        self._check_hint(rows)
         spec = TensorSpec.of(x)
         fixed = has_fixed_size(self.links, spec)
         if out is not None:
             self._check_out(out, spec, x)
-        if not fixed and x.numel() > 1 and is_constant(x):
+        if self._is_constant(x):
             return _as_plain("constant", x, out)
-        enc = _Run(x).over(self.links, out).encoded(self.links)
+        enc = Run(x, rows).over(self.links, out).encoded(self.links)
         if out is None or not fixed:
             return enc if fixed else self._no_larger(x, enc, out)
         for name, part in enc.parts.items():
@@ -99,32 +101,47 @@ class Codec:
             torch.autograd.graph.increment_version(out.parts.values())
         return enc
 
-    def encode_many(self, tensors: Iterable[Tensor]) -> EncodedBatch:
-        """Compresses many tensors in one call, side by side on all threads, into one allocation. What can serve all
-        of them, such as a code book, is stored once. The shapes and dtypes may differ."""
+    def encode_many(self, tensors: Iterable[Tensor], *, rows: Iterable[Tensor] | None = None) -> EncodedBatch:
+        """Compresses many tensors in one call: large ones side by side on all threads, small ones a stage for all of
+        them at once; into one allocation. What can serve all of them, such as a code book, is stored once. The shapes
+        and dtypes may differ. `rows` holds for each tensor what `encode` takes."""
         batch = list(tensors)
-        for x in batch:
+        hints: list[Tensor | None] = list(rows) if rows is not None else [None] * len(batch)
+        if len(hints) != len(batch):
+            raise SpecError(f"rows= has {len(hints)} tensors; expected one for each of {len(batch)}")
+        for x, hint in zip(batch, hints, strict=True):
             check_tensor(x)
-            self.out_spec(TensorSpec.of(x))
+            self._check_hint(hint)
+        for spec in {TensorSpec.of(x) for x in batch}:
+            self.out_spec(spec)
+        return EncodedBatch.of(self._encode_all(batch, [Run(*pair) for pair in zip(batch, hints, strict=True)]))
+
+    def _encode_all(self, batch: list[Tensor], runs: list[Run]) -> list[Encoded]:
         last, nbytes = self.stages[-1], sum(x.nbytes for x in batch)
-        if len(batch) < 2 or type(last).share is Stage.share:
-            return EncodedBatch.of(side_by_side(self.encode, batch, nbytes))
-        runs = side_by_side(lambda x: _Run(x).over(self.links[:-1]), batch, nbytes)
-        shared = last.share([run.main for run in runs])
-        return EncodedBatch.of(side_by_side(lambda run: self._encode_sharing(run, shared), runs, nbytes))
+        plain = [self._is_constant(x) for x in batch]
+        varied = [run for run, constant in zip(runs, plain, strict=True) if not constant]
+        shared: Mapping[str, Tensor] = {}
+        if len(batch) > 1 and type(last).share is not Stage.share:
+            all_over(varied, self.links[:-1], nbytes)
+            shared = last.share([run.main for run in varied])
+            for run in varied:
+                run.context.shared = shared
+        all_over(varied, self.links, nbytes)
+        return [
+            _as_plain("constant", run.context.input, None) if constant else self._finished(run, shared)
+            for run, constant in zip(runs, plain, strict=True)
+        ]
+
+    def _finished(self, run: Run, shared: Mapping[str, Tensor]) -> Encoded:
+        enc = run.encoded(self.links)
+        return enc if has_fixed_size(self.links, enc.spec) else self._no_larger(run.context.input, enc, None, shared)
 
     def decode_many(self, batch: Iterable[Encoded]) -> list[Tensor]:
         """The tensors that `encode_many` took."""
         items = list(batch)
-        return side_by_side(self.decode, items, sum(enc.spec.nbytes for enc in items))
-
-    def _encode_sharing(self, run: _Run, shared: Mapping[str, Tensor]) -> Encoded:
-        x = run.context.input
-        if x.numel() > 1 and is_constant(x):
-            return _as_plain("constant", x, None)
-        run.context.shared = shared
-        enc = run.over(self.links).encoded(self.links)
-        return enc if has_fixed_size(self.links, enc.spec) else self._no_larger(x, enc, None, shared)
+        for enc in items:
+            self._check_own(enc)
+        return decode_all(items)
 
     def roundtrip(self, x: Tensor) -> Tensor:
         """What a receiver would see of x. Differentiable: quantisers pass gradients straight through."""
@@ -138,10 +155,22 @@ class Codec:
 
     def decode(self, enc: Encoded, out: Tensor | None = None) -> Tensor:
         """`laconic.decode`, for what this very codec encoded."""
+        self._check_own(enc)
+        return decode(enc, out)
+
+    def _check_own(self, enc: Encoded) -> None:
+        if enc.chain is self.links:
+            return
         stages = tuple(link.stage for link in enc.chain)
         if stages != self.stages and not all(stage.name in ("raw", "constant") for stage in stages):
             raise SpecError(f"'{self}' cannot decode {enc!r}; laconic.decode can: what is encoded describes itself")
-        return decode(enc, out)
+
+    def _is_constant(self, x: Tensor) -> bool:
+        return x.numel() > 1 and not has_fixed_size(self.links, TensorSpec.of(x)) and is_constant(x)
+
+    def _check_hint(self, rows: Tensor | None) -> None:
+        if rows is not None and not any(stage.uses_rows for stage in self.stages):
+            raise SpecError(f"'{self}' has no use for rows=. Try 'bound:rel=1e-2|rows|huffman'")
 
     def _check_out(self, out: Encoded, spec: TensorSpec, x: Tensor) -> None:
         if not isinstance(out, Encoded) or (out.chain, out.spec, out.device) != (self.links, spec, x.device):
@@ -153,32 +182,6 @@ class Codec:
         for name in promised:
             check_part(name, promised[name], out.parts.get(name))
             check_writable(out.parts[name], x)
-
-
-class _Run:
-    """A tensor on its way through a chain: how far it came, and what it left beside."""
-
-    def __init__(self, x: Tensor) -> None:
-        self.context, self.main = Context(x), x
-        self.specs = [TensorSpec.of(x)]
-        self.side: dict[str, Tensor] = {}
-
-    def over(self, links: tuple[Link, ...], out: Encoded | None = None) -> _Run:
-        """Goes on to the end of `links`; the last one's parts in the memory of `out` when given."""
-        done = len(self.specs) - 1
-        for step in steps(links[done:], boundary_specs(links[done:], self.specs[-1])):
-            first = done + step.first
-            last = first + len(step.links) - 1
-            at_end = last == len(links) - 1
-            room = Parts(out.parts["main"], _side(out, last)) if out is not None and at_end else None
-            for i, parts in enumerate(step.encode(self.main, self.context, room), first):
-                self.specs.append(TensorSpec.of(parts.main))
-                self.side |= {f"{i}.{name}": part for name, part in parts.side.items()}
-            self.main = parts.main
-        return self
-
-    def encoded(self, links: tuple[Link, ...]) -> Encoded:
-        return Encoded(links, tuple(self.specs), {"main": self.main, **self.side})
 
 
 def codec(spec: str | Codec) -> Codec:
@@ -209,11 +212,7 @@ def decode(enc: Encoded, out: Tensor | None = None) -> Tensor:
             raise SpecError(f"out= is {TensorSpec.of(out)} on {out.device}; expected {enc.spec} on {enc.device}")
         for part in enc.parts.values():
             check_writable(out, part)
-    x = enc.parts["main"]
-    for step in reversed(steps(enc.chain, enc.specs)):
-        end = step.first + len(step.links)
-        sides = [_side(enc, i) for i in range(step.first, end)]
-        x = step.decode(x, sides, enc.specs[step.first : end + 1], out if step.first == 0 else None)
+    x = decoded(enc, out)
     if out is not None:
         torch.autograd.graph.increment_version(out)
     return x
@@ -225,11 +224,6 @@ def _as_plain(name: str, x: Tensor, out: Encoded | None) -> Encoded:
     room = None if out is None else Parts(out.parts["main"])
     parts = link.stage.encode(x.detach(), Context(x), room)
     return Encoded((link,), (TensorSpec.of(x), TensorSpec.of(parts.main)), {"main": parts.main})
-
-
-def _side(enc: Encoded, i: int) -> dict[str, Tensor]:
-    prefix = f"{i}."
-    return {name.removeprefix(prefix): part for name, part in enc.parts.items() if name.startswith(prefix)}
 
 
 def _roundtrip(stages: Sequence[Stage], x: Tensor, context: Context) -> Tensor:

@@ -61,6 +61,20 @@ class Step(NamedTuple):
             return stage.decode(Parts(main, sides[0]), specs[0], version, out)
         return self.fusion.decode([link.stage for link in self.links], main, sides, specs, out)
 
+    def encode_many(self, batch: Sequence[Tensor], contexts: Sequence[Context]) -> list[list[Parts]]:
+        if self.fusion is None:
+            return [[parts] for parts in self.links[0].stage.encode_many(batch, contexts)]
+        return [self.encode(x, ctx, None) for x, ctx in zip(batch, contexts, strict=True)]
+
+    def decode_many(
+        self, batch: Sequence[Tensor], sides: Sequence[Sequence[Side]], specs: Sequence[Sequence[TensorSpec]]
+    ) -> list[Tensor]:
+        if self.fusion is None:
+            ((stage, version),) = self.links
+            parts = [Parts(main, side[0]) for main, side in zip(batch, sides, strict=True)]
+            return stage.decode_many(parts, [spec[0] for spec in specs], version)
+        return [self.decode(*one, None) for one in zip(batch, sides, specs, strict=True)]
+
 
 @remembered
 def steps(chain: tuple[Link, ...], specs: tuple[TensorSpec, ...]) -> tuple[Step, ...]:

@@ -133,11 +133,15 @@ def written(
 
 
 class Context:
-    """What a stage may ask about the codec's own input, and what it shares with others of a batch."""
+    """What a stage may ask about the codec's own input, what the caller knows of it, and what a batch shares."""
 
-    def __init__(self, input: Tensor, shared: Mapping[str, Tensor] | None = None) -> None:
+    def __init__(
+        self, input: Tensor, shared: Mapping[str, Tensor] = MappingProxyType({}), rows: Tensor | None = None
+    ) -> None:
         self.input = input
-        self.shared = shared or {}
+        self.shared = shared
+        self.rows = rows
+        """The look-up index that each row of the input came from, where the caller gave them."""
 
 
 class Stage(ABC):
@@ -152,6 +156,8 @@ class Stage(ABC):
     """A spec that works, shown where one did not."""
     operators: ClassVar[frozenset[str]] = frozenset()
     """The ATen operators that the portable modules may export to, and no others."""
+    uses_rows: ClassVar[bool] = False
+    """Whether it has a use for `codec.encode(x, rows=...)`."""
 
     @abstractmethod
     def out_spec(self, x: TensorSpec) -> PartsSpec:
@@ -164,6 +170,14 @@ class Stage(ABC):
     @abstractmethod
     def decode(self, parts: Parts, x: TensorSpec, version: int, out: Tensor | None = None) -> Tensor:
         """Gives back a tensor of spec `x`, from parts that `version` of this stage wrote; into `out` when given."""
+
+    def encode_many(self, batch: Sequence[Tensor], contexts: Sequence[Context]) -> list[Parts]:
+        """What `encode` gives for each. Worth a body of its own where many small tensors can be one call."""
+        return [self.encode(x, ctx) for x, ctx in zip(batch, contexts, strict=True)]
+
+    def decode_many(self, batch: Sequence[Parts], specs: Sequence[TensorSpec], version: int) -> list[Tensor]:
+        """What `decode` gives for each."""
+        return [self.decode(parts, x, version) for parts, x in zip(batch, specs, strict=True)]
 
     def splits(self, x: TensorSpec) -> bool:
         """Whether it treats each sample along the first dimension on its own, and so one alone or more together."""

@@ -33,7 +33,7 @@ DIGESTS = """
     import hashlib, math, torch, laconic
     from laconic import registry
     from laconic.backends import native
-    from laconic.chain import _Run
+    from laconic.run import Run
     torch.set_num_threads(THREADS)
     if not FUSED:
         registry.FUSIONS.clear()
@@ -49,7 +49,7 @@ DIGESTS = """
             x = (smooth + 0.01 * torch.randn(shape, generator=random, dtype=torch.float64)).to(dtype)
             x.view(-1)[7::1237] = torch.nan
             codec = laconic.codec(f"bound:{limit}{after}")
-            enc = _Run(x).over(codec.links).encoded(codec.links)
+            enc = Run(x).over(codec.links).encoded(codec.links)
             restored = laconic.decode(enc)
             for tensor in (*enc.parts.values(), restored):
                 digest.update(tensor.contiguous().view(-1).view(torch.uint8).numpy().tobytes())

@@ -14,7 +14,7 @@ The bound is of one kind: `abs`, or a part of the scope's range (`rel`, of max -
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Literal, NamedTuple
 
@@ -26,6 +26,7 @@ from laconic.ops import bound as ops
 from laconic.ops import grid as _grid  # noqa: F401  # declares the operator
 from laconic.ops.block import compute_dtype
 from laconic.ops.bound import CODES
+from laconic.quantisers.stacked import decode_alike, encode_alike
 from laconic.stage import Context, Kind, Parts, PartSpec, PartsSpec, Stage, TensorSpec, room_for, written
 
 _INNER_DIMS = {"channel": 2, "row": 1}
@@ -81,11 +82,16 @@ class Bound(Stage):
         spec = TensorSpec(tuple(x.shape), CODES[grid.width])
         codes = room_for(spec, x.device, None if out is None else out.main)
         places = torch.ops.laconic.bound_encode_out.default(x, grid.step, grid.bound, codes)
-        return Parts(codes, self.side(x, grid, places))
+        return Parts(codes, self.side(x, grid.step, places))
 
-    def grid(self, x: Tensor) -> Grid:
+    def encode_many(self, batch: Sequence[Tensor], contexts: Sequence[Context]) -> list[Parts]:
+        alike = encode_alike(self, batch)
+        return [alike.get(i) or self.encode(x, ctx) for i, (x, ctx) in enumerate(zip(batch, contexts, strict=True))]
+
+    def grid(self, x: Tensor, scopes: int | None = None) -> Grid:
         """The step and the bound of each scope, and the width of codes, for this very tensor."""
-        scopes = math.prod(self.leading_shape(tuple(x.shape)))
+        if scopes is None:
+            scopes = math.prod(self.leading_shape(tuple(x.shape)))
         if x.numel() == 0:
             nothing = torch.ones(scopes, dtype=compute_dtype(x.dtype), device=x.device)
             return Grid(nothing, nothing, 8 if self.width == "auto" else self.width)
@@ -93,15 +99,22 @@ class Bound(Stage):
         step, bound, width = torch.ops.laconic.bound_grid.default(x, scopes, kind, value)
         return Grid(step, bound, width if self.width == "auto" else self.width)
 
-    def side(self, x: Tensor, grid: Grid, places: Tensor) -> dict[str, Tensor]:
+    def side(self, x: Tensor, step: Tensor, places: Tensor) -> dict[str, Tensor]:
         """The parts beside the codes."""
-        step = grid.step.view(self.leading_shape(tuple(x.shape)))
         values = x.view(-1)[places] if places.numel() else x.new_empty(0)
+        step = step.view(self.leading_shape(tuple(x.shape)))
         return {"step": step, "index": places.to(_index_dtype(TensorSpec.of(x))), "values": values}
 
     def decode(self, parts: Parts, x: TensorSpec, version: int, out: Tensor | None = None) -> Tensor:
         main = parts.main.contiguous()
         return restored(main, parts.side, x, out, torch.ops.laconic.bound_decode_out.default)
+
+    def decode_many(self, batch: Sequence[Parts], specs: Sequence[TensorSpec], version: int) -> list[Tensor]:
+        alike = decode_alike(batch, specs)
+        return [
+            alike[i] if i in alike else self.decode(parts, x, version)
+            for i, (parts, x) in enumerate(zip(batch, specs, strict=True))
+        ]
 
 
 def restored(

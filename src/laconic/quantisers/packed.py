@@ -32,7 +32,7 @@ class BoundBitpack(Fusion):
         )
         main = tight(data, length) if room is None else data[:length]
         between = [Parts(codes) for _ in stages[1:-1]]
-        return [Parts(codes, bound.side(x, grid, places)), *between, Parts(main)]
+        return [Parts(codes, bound.side(x, grid.step, places)), *between, Parts(main)]
 
     def decode(
         self,
@@ -61,7 +61,7 @@ class BoundLorenzo(Fusion):
         codes = torch.empty(x.shape, dtype=CODES[grid.width], device="meta")
         residuals = room_for(TensorSpec.of(codes), x.device, room)
         places = torch.ops.laconic.bound_predict_out.default(x, grid.step, grid.bound, _dims(stages, spec), residuals)
-        return [Parts(codes, bound.side(x, grid, places)), Parts(residuals)]
+        return [Parts(codes, bound.side(x, grid.step, places)), Parts(residuals)]
 
     def decode(
         self,
