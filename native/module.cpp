@@ -21,6 +21,7 @@
 #include "grid.h"
 #include "huffman.h"
 #include "isa.h"
+#include "module_rows.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -255,4 +256,6 @@ NB_MODULE(_core, m) {
           nb::call_guard<nb::gil_scoped_release>(),
           "(pointer, count) of each tensor of codes -> books for all, of at most 512 bytes. Gives the number of these, "
           "0 where books would not pay, -1 without memory.");
+
+    bind_rows(m);
 }

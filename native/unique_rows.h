@@ -22,6 +22,7 @@ public:
     std::int64_t lying() const { return lying_; }
     std::int64_t lying_before() const { return lying_ - back_[lying_]; }
 
+    std::int64_t row_bytes() const { return rows_.bytes; }
     std::int64_t kept() const { return kept_; }
     std::int64_t index_size() const { return static_cast<std::int64_t>(index_size_); }
 
