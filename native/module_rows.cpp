@@ -63,6 +63,8 @@ public:
         }
     }
 
+    UniqueBatch(UniqueBatch&&) = default;  // and no copies: Python asks
+
     // (item, a row, another one) where two rows differ that were looked up at the same place.
     std::vector<std::tuple<std::size_t, std::int64_t, std::int64_t>> lies() const {
         std::vector<std::tuple<std::size_t, std::int64_t, std::int64_t>> found;
