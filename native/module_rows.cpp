@@ -111,15 +111,15 @@ std::int64_t decode_rows(const std::vector<Stored>& batch, int threads) {
     return wrong;
 }
 
-// Codes, and where their stream goes.
-using Source = std::tuple<std::uintptr_t, std::int64_t, std::int64_t, std::uintptr_t>;
+// Codes, where their stream goes, and the size of a code.
+using Source = std::tuple<std::uintptr_t, std::int64_t, std::int64_t, std::uintptr_t, int>;
 
 // The streams' sizes.
-std::vector<std::int64_t> encode_vlz(const std::vector<Source>& batch, int itemsize, std::int64_t window,
-                                     std::int64_t block, int threads) {
+std::vector<std::int64_t> encode_vlz(const std::vector<Source>& batch, std::int64_t window, std::int64_t block,
+                                     int threads) {
     std::vector<std::int64_t> sizes(batch.size());
     for_each_item(batch.size(), bytes_of(batch), threads, [&](std::size_t i) {
-        const auto& [address, count, bytes, stream] = batch[i];
+        const auto& [address, count, bytes, stream, itemsize] = batch[i];
         sizes[i] = vlz_encode({pointer<const std::uint8_t>(address), count, bytes}, itemsize, {window, block},
                               pointer<std::uint8_t>(stream), threads);
     });
@@ -129,13 +129,13 @@ std::vector<std::int64_t> encode_vlz(const std::vector<Source>& batch, int items
     return sizes;
 }
 
-// Where the codes go, and their stream.
-using Target = std::tuple<std::uintptr_t, std::int64_t, std::int64_t, std::uintptr_t, std::size_t>;
+// Where the codes go, their stream, and the size of a code.
+using Target = std::tuple<std::uintptr_t, std::int64_t, std::int64_t, std::uintptr_t, std::size_t, int>;
 
-std::int64_t decode_vlz(const std::vector<Target>& batch, int itemsize, int threads) {
+std::int64_t decode_vlz(const std::vector<Target>& batch, int threads) {
     std::atomic<std::int64_t> wrong{-1};
     for_each_item(batch.size(), bytes_of(batch), threads, [&](std::size_t i) {
-        const auto& [to, count, bytes, stream, size] = batch[i];
+        const auto& [to, count, bytes, stream, size, itemsize] = batch[i];
         if (!vlz_decode(pointer<const std::uint8_t>(stream), size, pointer<std::uint8_t>(to), count, bytes, itemsize,
                         threads)) {
             wrong = static_cast<std::int64_t>(i);
@@ -157,10 +157,10 @@ void bind_rows(nb::module_& m) {
     m.def("rows_decode", &decode_rows, "batch"_a, "threads"_a, nb::call_guard<nb::gil_scoped_release>(),
           "(pointer, rows, bytes of a row, kept_ptr, kept rows, index_ptr, its size) of each. Gives the number of one "
           "whose index is none, or -1.");
-    m.def("vlz_encode", &encode_vlz, "batch"_a, "itemsize"_a, "window"_a, "block"_a, "threads"_a,
+    m.def("vlz_encode", &encode_vlz, "batch"_a, "window"_a, "block"_a, "threads"_a,
           nb::call_guard<nb::gil_scoped_release>(),
-          "(pointer, rows, bytes of a row, stream_ptr) of each, with room for two bytes more. Gives the streams' sizes.");
-    m.def("vlz_decode", &decode_vlz, "batch"_a, "itemsize"_a, "threads"_a, nb::call_guard<nb::gil_scoped_release>(),
-          "(pointer, rows, bytes of a row, stream_ptr, its size) of each. Gives the number of one whose stream is "
-          "none, or -1.");
+          "(pointer, rows, bytes of a row, stream_ptr, bytes of a code) of each. Gives the streams' sizes.");
+    m.def("vlz_decode", &decode_vlz, "batch"_a, "threads"_a, nb::call_guard<nb::gil_scoped_release>(),
+          "(pointer, rows, bytes of a row, stream_ptr, its size, bytes of a code) of each. Gives the number of one "
+          "whose stream is none, or -1.");
 }

@@ -24,6 +24,8 @@ BUILT_IN = {
     "lz4": "laconic.encoders.library:Lz4",
     "peer": "laconic.encoders.peer:Peer",
     "raw": "laconic.encoders.plain:Raw",
+    "rows": "laconic.predictors.rows:Rows",
+    "vlz": "laconic.encoders.vlz:Vlz",
     "zfp": "laconic.transforms.bases:Zfp",
     "zstd": "laconic.encoders.library:Zstd",
 }
