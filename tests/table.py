@@ -49,6 +49,11 @@ VARIABLE_SIZE = [
     "cast:dtype=bfloat16|huffman",
     "cast:dtype=float32|huffman",
     "bound:rel=1e-2|lorenzo|huffman",
+    "bound:rel=1e-1|rows",
+    "bound:rel=0.5|rows|huffman",
+    "rows|zstd",
+    "cast:dtype=float32|vlz",
+    "bound:rel=0.3|vlz:window=2,block=3",
 ]
 
 CHAINS = FIXED_SIZE + VARIABLE_SIZE
