@@ -89,12 +89,10 @@ std::int64_t UniqueRows::pack_index() {
 }
 
 std::int64_t UniqueRows::encode_index() {
-    const auto numbers = allocate<std::int32_t>(rows_.count);
     index_ = allocate<std::uint8_t>(1 + huffman_capacity(rows_.count, sizeof(std::int32_t)));
-    if (!numbers || !index_) return -1;
-    for (std::int64_t row = 0; row < rows_.count; ++row) numbers[row] = back_[row] == 0 ? 0 : ids_[row] + 1;
+    if (!index_) return -1;
     index_[0] = kCoded;
-    const std::int64_t size = huffman_encode(numbers.get(), rows_.count, sizeof(std::int32_t), index_.get() + 1, 1);
+    const std::int64_t size = huffman_encode(ids_.get(), rows_.count, sizeof(std::int32_t), index_.get() + 1, 1);
     return size < 0 ? -1 : 1 + size;
 }
 
@@ -129,12 +127,11 @@ bool unpack_index(const std::uint8_t* index, std::size_t size, std::int64_t kept
 bool decode_index(const std::uint8_t* index, std::size_t size, std::int64_t kept, std::int64_t count,
                   std::int32_t* ids) {
     if (!huffman_decode(index + 1, size - 1, ids, count, sizeof *ids, 1)) return false;
-    std::int64_t seen = 0;
+    std::int32_t seen = 0;
     bool sound = true;
     for (std::int64_t row = 0; row < count; ++row) {
-        const std::int64_t number = ids[row];
-        sound &= 0 <= number && number <= seen;
-        ids[row] = static_cast<std::int32_t>(number == 0 ? seen++ : number - 1);
+        sound &= 0 <= ids[row] && ids[row] <= seen;
+        seen += ids[row] == seen;
     }
     return sound && seen == kept;
 }

@@ -35,10 +35,10 @@ def places(index: bytes, kept: int, count: int) -> list[int]:
     found: list[int] = []
     seen = 0
     if index[0] == 32:
-        for number in plain_huffman.read(index[1:], count, 4):
-            found.append(seen if number == 0 else number - 1)
-            assert 0 <= found[-1] <= seen
-            seen += number == 0
+        for place in plain_huffman.read(index[1:], count, 4):
+            assert 0 <= place <= seen
+            found.append(place)
+            seen += place == seen
         assert seen == kept
         return found
     bits = Bits(index[1:])

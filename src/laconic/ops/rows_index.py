@@ -1,7 +1,7 @@
 """The reference for `native/unique_rows.cpp`: the index of `rows`, in numpy.
 
     parameter, 0 to 31 | for each row that repeats: how many new ones came before it, and which of those seen it is
-    32                 | a Huffman stream of an int32 for each row: 0 for a new one, 1 + which of those seen it is
+    32                 | a Huffman stream of an int32 for each row: which of the different ones it is
 """
 
 from __future__ import annotations
@@ -27,8 +27,7 @@ def make_index(repeats: Repeats, row_bytes: int) -> Array:
         return np.zeros(0, np.uint8)
     index = _pack(repeats)
     if count >= LEAST_CODED and count >= LEAST_TIMES * kept:
-        numbers = np.where(repeats.back == 0, 0, repeats.ids + 1).astype(np.int32)
-        coded = write_stream(numbers, None)
+        coded = write_stream(repeats.ids.astype(np.int32), None)
         if 1 + len(coded) < len(index):
             index = np.concatenate([np.array([CODED], np.uint8), coded])
     return index if is_worth_it(len(index), (count - kept) * row_bytes) else np.zeros(0, np.uint8)
@@ -78,9 +77,7 @@ def _decode(index: bytes, kept: int, count: int) -> Array | None:
         data = read_stream(np.frombuffer(index, np.uint8)[1:], np.zeros(0, np.uint8), count, 4)
     except CorruptData:
         return None
-    numbers = np.ascontiguousarray(data).view(np.int32).astype(np.int64)
-    new = numbers == 0
-    seen = np.cumsum(new)
-    if (numbers < 0).any() or (numbers > seen).any() or seen[-1] != kept:
-        return None
-    return np.where(new, seen - 1, numbers - 1)
+    ids: Array = np.ascontiguousarray(data).view(np.int32)
+    highest = np.maximum.accumulate(ids)
+    seen = np.concatenate([[0], highest[:-1] + 1])
+    return ids if ids.min() >= 0 and (ids <= seen).all() and highest[-1] + 1 == kept else None
