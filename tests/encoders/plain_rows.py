@@ -54,7 +54,9 @@ def places(index: bytes, kept: int, count: int) -> list[int]:
 
 
 def codes_of(stream: bytes, count: int, size: int) -> bytes:
-    return b"".join((code % 2 ** (8 * size)).to_bytes(size, "little") for code in plain_huffman.read(stream, count, size))
+    return b"".join(
+        (code % 2 ** (8 * size)).to_bytes(size, "little") for code in plain_huffman.read(stream, count, size)
+    )
 
 
 def read_vlz(stream: bytes, count: int, row: int, size: int) -> bytes:

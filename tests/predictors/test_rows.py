@@ -284,8 +284,9 @@ PRINT_PARTS = """
     from tests.lookups import looked_up
     digest = hashlib.sha256()
     for rows, columns, different, dtype, skew in [
-        (700, 64, 90, torch.int8, 0), (700, 64, 7, torch.int8, 2), (900, 3, 50, torch.int32, 1), (40, 17, 30, torch.int16, 0),
-        (90_000, 16, 20_000, torch.int8, 1), (40_000, 33, 10, torch.int16, 0), (50_000, 40, 50_000, torch.int8, 0),
+        (700, 64, 90, torch.int8, 0), (700, 64, 7, torch.int8, 2), (900, 3, 50, torch.int32, 1),
+        (40, 17, 30, torch.int16, 0), (90_000, 16, 20_000, torch.int8, 1), (40_000, 33, 10, torch.int16, 0),
+        (50_000, 40, 50_000, torch.int8, 0),
     ]:
         x, indices = looked_up(rows, columns, different, dtype, skew)
         stages = [(Rows(), None), (Rows(), indices), (Vlz(), None), (Vlz(window=32, block=2048), None)]

@@ -32,7 +32,9 @@ class Vlz(Stage):
     def __post_init__(self) -> None:
         for option, rows in (("window", self.window), ("block", self.block)):
             if rows is not None and not 1 <= rows <= MOST_ROWS:
-                raise SpecError(f"vlz: expected {option} from 1 to {MOST_ROWS:,} rows, got {rows}. Try '{self.example}'")
+                raise SpecError(
+                    f"vlz: expected {option} from 1 to {MOST_ROWS:,} rows, got {rows}. Try '{self.example}'"
+                )
 
     def out_spec(self, x: TensorSpec) -> PartsSpec:
         dtype = code_dtype(self, x.dtype, widest=4)

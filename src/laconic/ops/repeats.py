@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
+import torch
 from torch import Tensor
 
 from laconic.errors import DataError, SpecError
@@ -35,11 +36,9 @@ def check_rows(codes: Tensor) -> tuple[int, int]:
 
 def bytes_of(codes: Tensor) -> Array:
     """The rows, as bytes."""
-    from laconic.ops.huffman import INTEGERS
-
     count, nbytes = check_rows(codes)
     flat = codes.detach().cpu().reshape(-1)
-    data: Array = flat.view(INTEGERS[1]).numpy().view(np.uint8)
+    data: Array = flat.view(torch.uint8).numpy()
     return data.reshape(count, nbytes)
 
 

@@ -1,6 +1,6 @@
 """The reference for `native/rice.h`: small numbers as bits, by Rice's code with a limit.
 
-    v >> k in unary, closed by a one, and the lowest k bits of v;   16 zeros and the 32 bits of v where that is longer
+v >> k in unary, closed by a one, and the lowest k bits of v;   16 zeros and the 32 bits of v where that is longer
 """
 
 from __future__ import annotations

@@ -8,7 +8,6 @@ The index is empty where all rows are kept: because none repeats, or so few that
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -18,7 +17,7 @@ from torch import Tensor
 from laconic.errors import CorruptData, SpecError
 from laconic.ops import LIBRARY, load_bodies
 from laconic.ops.huffman import check_bytes
-from laconic.ops.repeats import bytes_of, check_rows, find_repeats, layout_of
+from laconic.ops.repeats import bytes_of, check_rows, find_repeats
 from laconic.ops.rows_index import make_index, read_index
 
 LIBRARY.define("rows_encode(Tensor codes, Tensor? rows=None) -> (Tensor, Tensor)")

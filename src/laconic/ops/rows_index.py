@@ -1,7 +1,7 @@
 """The reference for `native/unique_rows.cpp`: the index of `rows`, in numpy.
 
-    parameter, 0 to 31 | for each row that repeats: how many new ones came before it, and which of those seen it is
-    32                 | a Huffman stream of an int32 for each row: which of the different ones it is
+parameter, 0 to 31 | for each row that repeats: how many new ones came before it, and which of those seen it is
+32                 | a Huffman stream of an int32 for each row: which of the different ones it is
 """
 
 from __future__ import annotations
@@ -55,7 +55,8 @@ def read_index(index: bytes, kept: int, count: int) -> Array | None:
 
 
 def _unpack(index: bytes, kept: int, count: int) -> Array | None:
-    source, seen, ids = rice.BitSource(index[1:]), 0, []
+    source, seen = rice.BitSource(index[1:]), 0
+    ids: list[int] = []
     for _ in range(count - kept):
         run = source.get_rice(index[0])
         if run > kept - seen:

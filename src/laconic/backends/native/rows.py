@@ -29,7 +29,7 @@ def _planned(batch: Sequence[Tensor], rows: Sequence[Tensor | None]) -> Any:
     plan = _core.UniqueBatch(items, torch.get_num_threads())
     if any(given is not None for given in rows):
         for item, first, second in plan.lies():
-            raise lying(first, second, int(rows[item].view(-1)[second]))  # type: ignore[union-attr]  # it was given
+            raise lying(first, second, int(rows[item].view(-1)[second]))
     return plan
 
 
