@@ -11,7 +11,7 @@ using namespace laconic;
 
 namespace {
 
-constexpr std::int64_t kMostBytes = 1 << 21;
+constexpr std::int64_t kMostBytes = 1 << 18;
 
 struct Task {
     bool vlz, encodes, given;
