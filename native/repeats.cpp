@@ -33,24 +33,77 @@ inline std::uint64_t hash_short(const std::uint8_t* row, std::int64_t bytes) {
     return fold(a ^ kFirst, b ^ kSecond);
 }
 
-// The products of 16 bytes each do not wait for each other; the last ones may overlap those before.
+using Words64 = Vec<std::uint64_t>;
+constexpr std::int64_t kWide = sizeof(Words64);
+
+// Of each lane the lower half times the upper one.
+inline Words64 multiply_halves(Words64 lanes) {
+#if defined(__AVX512F__)
+    return (Words64)_mm512_mul_epu32((__m512i)lanes, (__m512i)(lanes >> 32));
+#elif defined(__AVX2__)
+    return (Words64)_mm256_mul_epu32((__m256i)lanes, (__m256i)(lanes >> 32));
+#elif defined(__x86_64__)
+    return (Words64)_mm_mul_epu32((__m128i)lanes, (__m128i)(lanes >> 32));
+#else
+    return (lanes & 0xffffffff) * (lanes >> 32);
+#endif
+}
+
+inline std::uint64_t sum(Words64 lanes) {
+#if defined(__AVX512F__)
+    return static_cast<std::uint64_t>(_mm512_reduce_add_epi64((__m512i)lanes));
+#else
+    std::uint64_t all = 0;
+    for (int lane = 0; lane < kLanes<std::uint64_t>; ++lane) all += lanes[lane];
+    return all;
+#endif
+}
+
+inline bool all_zero(Words64 lanes) {
+#if defined(__AVX512F__)
+    return _mm512_test_epi64_mask((__m512i)lanes, (__m512i)lanes) == 0;
+#elif defined(__AVX2__)
+    return _mm256_testz_si256((__m256i)lanes, (__m256i)lanes) != 0;
+#elif defined(__x86_64__)
+    return _mm_movemask_epi8(_mm_cmpeq_epi8((__m128i)lanes, _mm_setzero_si128())) == 0xffff;
+#else
+    std::uint64_t any = 0;
+    for (int lane = 0; lane < kLanes<std::uint64_t>; ++lane) any |= lanes[lane];
+    return any == 0;
+#endif
+}
+
+// A key for each place, so that it matters what stands where.
+inline Words64 first_keys() {
+    Words64 keys;
+    for (int lane = 0; lane < kLanes<std::uint64_t>; ++lane) keys[lane] = kFirst * (2 * lane + 1);
+    return keys;
+}
+
+// The last bytes may overlap those before.
 inline std::uint64_t hash_row(const std::uint8_t* row, std::int64_t bytes) {
     if (bytes < 16) return fold(hash_short(row, bytes), kLast);
-    std::uint64_t sum = 0, step = kFirst;
+    Words64 keys = first_keys(), products{};
     std::int64_t i = 0;
-    for (; i + 16 <= bytes; i += 16, step += kSecond) {
-        sum += fold(load<std::uint64_t>(row + i) ^ step, load<std::uint64_t>(row + i + 8) ^ kSecond);
+    for (; i + kWide <= bytes; i += kWide, keys += kSecond) {
+        products += multiply_halves(load_vector<Words64>(row + i) ^ keys);
     }
-    const std::uint8_t* end = row + bytes - 16;
-    if (i < bytes) sum += fold(load<std::uint64_t>(end) ^ kLast, load<std::uint64_t>(end + 8) ^ step);
-    return fold(sum, kLast);
+    if (i == bytes) return fold(sum(products), kLast);
+    if (bytes >= kWide) {
+        return fold(sum(products + multiply_halves(load_vector<Words64>(row + bytes - kWide) ^ keys)), kLast);
+    }
+    std::uint64_t all = 0;
+    for (; i + 16 <= bytes; i += 16) all += hash_short(row + i, 16) * (kFirst + static_cast<std::uint64_t>(i));
+    return fold(all ^ hash_short(row + bytes - 16, 16), kLast);
 }
 
 inline bool equal_rows(const std::uint8_t* a, const std::uint8_t* b, std::int64_t bytes) {
-    if (bytes < 8 || bytes > 256) return __builtin_memcmp(a, b, bytes) == 0;
-    std::uint64_t different = load<std::uint64_t>(a + bytes - 8) ^ load<std::uint64_t>(b + bytes - 8);
-    for (std::int64_t i = 0; i + 8 <= bytes; i += 8) different |= load<std::uint64_t>(a + i) ^ load<std::uint64_t>(b + i);
-    return different == 0;
+    if (bytes < kWide) return __builtin_memcmp(a, b, bytes) == 0;
+    Words64 different = load_vector<Words64>(a + bytes - kWide) ^ load_vector<Words64>(b + bytes - kWide);
+    for (std::int64_t i = 0; i + kWide <= bytes; i += kWide) {
+        different |= load_vector<Words64>(a + i) ^ load_vector<Words64>(b + i);
+    }
+    return all_zero(different);
 }
 
 template <class T>

@@ -57,21 +57,23 @@ class BitSource {
 public:
     BitSource(const std::uint8_t* data, std::size_t size) : data_(data), size_(size) {}
 
-    std::uint64_t get(unsigned length) {  // 56 bits at most
-        const std::uint64_t found = peek() & ((std::uint64_t{1} << length) - 1);
-        bit_ += length;
+    std::uint64_t get(unsigned length) {  // kPlainBits at most
+        look_ahead();
+        const std::uint64_t found = bits_ & ((std::uint64_t{1} << length) - 1);
+        skip(length);
         return found;
     }
 
     std::int64_t get_rice(int parameter) {
-        const std::uint64_t bits = peek();
-        if ((bits & ((1u << kMostQuotient) - 1)) == 0) {
-            bit_ += kMostQuotient + kPlainBits;
-            return static_cast<std::uint32_t>(bits >> kMostQuotient);
+        look_ahead();
+        if ((bits_ & ((1u << kMostQuotient) - 1)) == 0) {
+            const auto plain = static_cast<std::uint32_t>(bits_ >> kMostQuotient);
+            skip(kMostQuotient + kPlainBits);
+            return plain;
         }
-        const unsigned quotient = static_cast<unsigned>(__builtin_ctzll(bits));
-        const std::uint64_t rest = bits >> (quotient + 1) & ((std::uint64_t{1} << parameter) - 1);
-        bit_ += quotient + 1 + static_cast<unsigned>(parameter);
+        const unsigned quotient = static_cast<unsigned>(__builtin_ctzll(bits_));
+        const std::uint64_t rest = bits_ >> (quotient + 1) & ((std::uint64_t{1} << parameter) - 1);
+        skip(quotient + 1 + static_cast<unsigned>(parameter));
         return static_cast<std::int64_t>(std::uint64_t{quotient} << parameter | rest);
     }
 
@@ -84,20 +86,31 @@ public:
     bool sound() const { return !beyond_end() && ((bit_ & 7) == 0 || data_[bit_ >> 3] >> (bit_ & 7) == 0); }
 
 private:
-    std::uint64_t peek() const {
+    // Sees to as many bits as any number has.
+    void look_ahead() {
+        if (ahead_ >= kMostQuotient + kPlainBits) return;
         const std::size_t byte = bit_ >> 3;
-        std::uint64_t bits = 0;
-        if (byte + sizeof bits <= size_) {
-            std::memcpy(&bits, data_ + byte, sizeof bits);
+        bits_ = 0;
+        if (byte + sizeof bits_ <= size_) {
+            std::memcpy(&bits_, data_ + byte, sizeof bits_);
         } else {
-            for (std::size_t k = byte; k < size_; ++k) bits |= std::uint64_t{data_[k]} << 8 * (k - byte);
+            for (std::size_t k = byte; k < size_; ++k) bits_ |= std::uint64_t{data_[k]} << 8 * (k - byte);
         }
-        return bits >> (bit_ & 7);
+        bits_ >>= bit_ & 7;
+        ahead_ = 64 - static_cast<unsigned>(bit_ & 7);
+    }
+
+    void skip(unsigned bits) {
+        bit_ += bits;
+        bits_ >>= bits;
+        ahead_ -= bits;
     }
 
     const std::uint8_t* data_;
     const std::size_t size_;
     std::size_t bit_ = 0;
+    std::uint64_t bits_ = 0;  // from this one on
+    unsigned ahead_ = 0;      // how many there are
 };
 
 }  // namespace laconic

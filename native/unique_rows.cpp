@@ -13,7 +13,7 @@ namespace {
 // The first byte of an index: a parameter of Rice's code, or this.
 constexpr std::uint8_t kCoded = 32;
 
-// It takes some repeats to be worth a code of their own.
+// Rows that repeat often are worth a code of their own, which takes a book.
 constexpr std::int64_t kLeastCoded = 256, kLeastTimes = 4;
 
 // Most that a row takes, in bytes: the new ones before it, and which it is.
@@ -44,22 +44,12 @@ void UniqueRows::find(const std::int64_t* given, int threads) {
     if (kept_ < 0) lying_ = -1 - kept_;
 }
 
-// In the form that is smaller; of rows so short that it would not be worth it, all are kept.
+// Of rows so short that an index would not pay, all are kept.
 void UniqueRows::make_index() {
-    const std::int64_t repeats = rows_.count - kept_;
-    std::int64_t size = pack_index();
-    if (size > 0 && rows_.count >= kLeastCoded && rows_.count >= kLeastTimes * kept_) {
-        auto packed = std::move(index_);
-        const std::int64_t coded = encode_index();
-        if (coded < 0 || coded >= size) {
-            index_ = std::move(packed);
-            size = coded < 0 ? -1 : size;
-        } else {
-            size = coded;
-        }
-    }
+    const bool often = rows_.count >= kLeastCoded && rows_.count >= kLeastTimes * kept_;
+    const std::int64_t size = often ? encode_index() : pack_index();
     memory_ = size > 0;
-    if (is_worth_it(size, repeats * rows_.bytes)) {
+    if (is_worth_it(size, (rows_.count - kept_) * rows_.bytes)) {
         index_size_ = static_cast<std::size_t>(size);
     } else {
         kept_ = rows_.count;

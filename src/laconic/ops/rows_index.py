@@ -17,7 +17,7 @@ from laconic.ops.repeats import Repeats, is_worth_it
 
 CODED = 32
 LEAST_CODED, LEAST_TIMES = 256, 4
-"""So many rows at least, and so many times the different ones, make it worth a try to entropy-code the index."""
+"""So many rows at least, and so many times the different ones, are worth an entropy-coded index."""
 
 
 def make_index(repeats: Repeats, row_bytes: int) -> Array:
@@ -25,15 +25,17 @@ def make_index(repeats: Repeats, row_bytes: int) -> Array:
     count, kept = len(repeats.ids), repeats.kept
     if kept == count:
         return np.zeros(0, np.uint8)
-    index = _pack(repeats)
-    if count >= LEAST_CODED and count >= LEAST_TIMES * kept:
-        coded = write_stream(repeats.ids.astype(np.int32), None)
-        if 1 + len(coded) < len(index):
-            index = np.concatenate([np.array([CODED], np.uint8), coded])
+    often = count >= LEAST_CODED and count >= LEAST_TIMES * kept
+    index = _coded(repeats) if often else _packed(repeats)
     return index if is_worth_it(len(index), (count - kept) * row_bytes) else np.zeros(0, np.uint8)
 
 
-def _pack(repeats: Repeats) -> Array:
+def _coded(repeats: Repeats) -> Array:
+    stream = write_stream(repeats.ids.astype(np.int32), None)
+    return np.concatenate([np.array([CODED], np.uint8), stream])
+
+
+def _packed(repeats: Repeats) -> Array:
     new = repeats.back == 0
     seen = np.cumsum(new)[~new]
     runs = np.diff(seen, prepend=0)
