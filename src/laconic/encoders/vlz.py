@@ -23,7 +23,7 @@ class Vlz(Stage):
     `huffman`. A match begins at most `window` rows back, and within the same `block` of rows."""
 
     window: int | None = None
-    block: int = 65536
+    block: int = 16384
 
     name: ClassVar[str] = "vlz"
     kind: ClassVar[Kind] = Kind.encoder
