@@ -305,8 +305,8 @@ NB_MODULE(_core, m) {
 
     m.def("rans_share", &share_rans, "batch"_a, "itemsize"_a, "book_ptr"_a, "threads"_a,
           nb::call_guard<nb::gil_scoped_release>(),
-          "(pointer, count) of each tensor of codes -> a book for all, of at most 6398 bytes. Gives the number of these, "
-          "0 where a book would not pay, -1 without memory.");
+          "(pointer, count) of each tensor of codes -> a book for all, of at most 6398 bytes. Gives their number, 0 "
+          "where a book would not pay, -1 without memory.");
 
     bind_rows(m);
 }
