@@ -96,7 +96,7 @@ void UniqueRows::write(std::uint8_t* rows, std::uint8_t* index) const {
         if (rows_.count > 0) std::memcpy(rows, rows_.data, static_cast<std::size_t>(rows_.count * rows_.bytes));
         return;
     }
-    LACONIC_CHOOSE_KERNEL(keep_new_rows)(rows_, {ids_.get(), back_.get()}, rows);
+    LACONIC_CHOOSE_KERNEL(keep_new_rows)(rows_, back_.get(), kept_, rows);
     std::memcpy(index, index_.get(), index_size_);
 }
 
