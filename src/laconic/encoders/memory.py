@@ -31,7 +31,8 @@ def refuse_wide(stage: Stage, x: TensorSpec) -> None:
 
 def as_codes(x: Tensor, dtype: torch.dtype) -> Tensor:
     """The same bits as integers, contiguous."""
-    return x.detach().contiguous().view(dtype)
+    codes = x.detach().contiguous()
+    return codes if codes.dtype == dtype else codes.view(dtype)
 
 
 def as_bytes(x: Tensor) -> Tensor:
