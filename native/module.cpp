@@ -21,6 +21,7 @@
 #include "grid.h"
 #include "huffman.h"
 #include "isa.h"
+#include "survey.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -204,6 +205,12 @@ std::int64_t share_huffman(const std::vector<std::pair<std::uintptr_t, std::int6
                          pointer<std::uint8_t>(book_ptr), threads);
 }
 
+bool survey_codes(std::uintptr_t codes_ptr, std::int64_t count, int itemsize, bool zigzag, std::int64_t row,
+                  std::int64_t most_blocks, std::int64_t most_rows, std::uintptr_t found_ptr) {
+    const SurveyJob job{pointer<const void>(codes_ptr), count, itemsize, zigzag, row, most_blocks, most_rows};
+    return survey(job, pointer<std::int64_t>(found_ptr));
+}
+
 }  // namespace
 
 NB_MODULE(_core, m) {
@@ -255,4 +262,8 @@ NB_MODULE(_core, m) {
           nb::call_guard<nb::gil_scoped_release>(),
           "(pointer, count) of each tensor of codes -> books for all, of at most 512 bytes. Gives the number of these, "
           "0 where books would not pay, -1 without memory.");
+
+    m.def("survey", &survey_codes, "codes_ptr"_a, "count"_a, "itemsize"_a, "zigzag"_a, "row"_a, "most_blocks"_a,
+          "most_rows"_a, "found_ptr"_a, nb::call_guard<nb::gil_scoped_release>(),
+          "Contiguous codes of 1, 2 or 4 bytes -> the int64 numbers of ops/survey.py. False without memory.");
 }
