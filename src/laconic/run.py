@@ -11,7 +11,7 @@ from laconic.batch import side_by_side, worth_threads
 from laconic.checks import check_parts
 from laconic.encoded import Encoded, Link, boundary_specs
 from laconic.fusion import Step, steps
-from laconic.stage import Context, Parts, TensorSpec
+from laconic.stage import Context, Parts, Stage, TensorSpec
 
 Links = tuple[Link, ...]
 
@@ -23,11 +23,16 @@ class Run:
         self.context, self.main = Context(x, rows=rows), x
         self.specs = [TensorSpec.of(x)]
         self.side: dict[str, Tensor] = {}
+        self.last: Link | None = None
+        """What does the work of the last stage, where that leaves it to another."""
 
     def over(self, links: Links, out: Encoded | None = None) -> Run:
         """Goes on to the end of `links`; the last one's parts in the memory of `out` when given."""
         for step in self.ahead(links):
             at_end = step.first + len(step.links) == len(links)
+            if at_end and step.defers:
+                resolve([self], step.links[-1].stage)
+                (step,) = self.ahead(links)
             room = Parts(out.parts["main"], _side(out, len(links) - 1)) if out is not None and at_end else None
             self.take(step, step.encode(self.main, self.context, room))
         return self
@@ -35,9 +40,14 @@ class Run:
     def ahead(self, links: Links) -> tuple[Step, ...]:
         """The steps that are left."""
         done = len(self.specs) - 1
+        links = self.own(links)
         rest = links[done:] if done else links
         found = steps(rest, boundary_specs(rest, self.specs[-1]))
         return tuple(step._replace(first=done + step.first) for step in found) if done else found
+
+    def own(self, links: Links) -> Links:
+        """These, but the last one as it is for this tensor."""
+        return links if self.last is None else (*links[:-1], self.last)
 
     def take(self, step: Step, given: Sequence[Parts]) -> None:
         """Goes on by a step, which gave this."""
@@ -48,7 +58,23 @@ class Run:
         self.main = given[-1].main
 
     def encoded(self, links: Links) -> Encoded:
-        return Encoded(links, tuple(self.specs), {"main": self.main, **self.side})
+        return Encoded(self.own(links), tuple(self.specs), {"main": self.main, **self.side})
+
+
+_WORTH_A_CHOICE = 1 << 16
+"""Bytes of codes: for smaller tensors of one spec, one choice serves all of them."""
+
+
+def resolve(runs: Sequence[Run], stage: Stage) -> None:
+    """Finds what does the work of the last stage, for tensors that came as far as that."""
+    alike: dict[object, list[Run]] = {}
+    for run in runs:
+        small = run.main.nbytes < _WORTH_A_CHOICE
+        alike.setdefault(run.specs[-1] if small else run, []).append(run)
+    for some in alike.values():
+        found = stage.resolved([run.main for run in some])
+        for run in some:
+            run.last = Link(found, found.version)
 
 
 class _Way(NamedTuple):

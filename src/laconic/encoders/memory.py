@@ -10,7 +10,7 @@ from torch import Tensor
 from laconic.errors import CorruptData, SpecError
 from laconic.stage import Stage, TensorSpec, room_for
 
-_INTEGERS = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
+INTEGERS = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 
 
 def code_dtype(stage: Stage, dtype: torch.dtype, widest: int = 8) -> torch.dtype:
@@ -19,7 +19,7 @@ def code_dtype(stage: Stage, dtype: torch.dtype, widest: int = 8) -> torch.dtype
         raise SpecError(
             f"{stage}: expected codes or real numbers of at most {widest} bytes, got {dtype}. Try '{stage.example}'"
         )
-    return dtype if dtype == torch.uint8 or not dtype.is_floating_point else _INTEGERS[dtype.itemsize]
+    return dtype if dtype == torch.uint8 or not dtype.is_floating_point else INTEGERS[dtype.itemsize]
 
 
 def refuse_wide(stage: Stage, x: TensorSpec) -> None:
@@ -51,7 +51,7 @@ def from_bytes(data: Tensor, spec: TensorSpec, out: Tensor | None = None) -> Ten
 
 def as_integers(x: Tensor) -> Tensor:
     """The same memory as one row of integers of the elements' size."""
-    return x.detach().contiguous().view(-1).view(_INTEGERS[x.element_size()])
+    return x.detach().contiguous().view(-1).view(INTEGERS[x.element_size()])
 
 
 def tight(data: Tensor, length: int) -> Tensor:

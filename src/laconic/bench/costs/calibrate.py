@@ -1,0 +1,142 @@
+"""Measures what encoders cost here: the model that `auto` predicts with."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from time import perf_counter
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from laconic import chain
+from laconic.bench import machine
+from laconic.bench.costs import data
+from laconic.encoders.candidates import Candidate, installed, main_spec
+from laconic.encoders.costs import CostModel, Row
+from laconic.stage import TensorSpec
+
+SIZES = (1 << 12, 1 << 15, 1 << 18, 1 << 20, 1 << 23)
+Begin = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Effort:
+    """Seconds for one encoder on one tensor, and rounds: at least, and at most."""
+
+    seconds: float
+    rounds: tuple[int, int]
+
+
+FULL, QUICK = Effort(0.06, (5, 25)), Effort(0.002, (2, 4))
+
+
+class Kind(NamedTuple):
+    """Data of one kind, in any number of codes."""
+
+    what: str
+    itemsize: int
+    make: Callable[[int], Tensor]
+    repeats: bool = False
+    libraries_only: bool = False
+
+
+def kinds() -> Iterator[Kind]:
+    for size in data.DTYPES:
+        for sigma in data.SIGMAS[size]:
+            yield Kind(f"sigma {sigma:g}", size, lambda n, size=size, sigma=sigma: data.normal(n, size, sigma))  # type: ignore[misc]
+        yield Kind("runs", size, lambda n, size=size: data.runs(n, size), libraries_only=True)  # type: ignore[misc]
+        yield Kind("rows", size, lambda n, size=size: data.rows(n, size), repeats=True)  # type: ignore[misc]
+
+
+def thread_counts(threads: int) -> list[int]:
+    return sorted({1, threads})
+
+
+def steps(threads: int) -> int:
+    """How often `begin` will be called."""
+    return len(list(kinds())) * len(thread_counts(threads))
+
+
+def calibrate(threads: int, effort: Effort, begin: Begin, sizes: Sequence[int] = SIZES) -> CostModel:
+    """Times every installed encoder; `begin` is told what starts."""
+    usual = torch.get_num_threads()
+    rows: list[Row] = []
+    try:
+        for count in thread_counts(threads):
+            torch.set_num_threads(count)
+            for kind in kinds():
+                begin(f"{kind.what}, {8 * kind.itemsize} bits, {count} thread{'s' * (count > 1)}")
+                rows += _rows(kind, count, sizes, effort)
+    finally:
+        torch.set_num_threads(usual)
+    return CostModel(tuple(sizes), tuple(rows), machine.describe(), f"laconic bench calibrate --threads {threads}")
+
+
+def _rows(kind: Kind, threads: int, sizes: Sequence[int], effort: Effort) -> Iterator[Row]:
+    tensors = [kind.make(size // kind.itemsize) for size in sizes]
+    takers = [taker for taker in installed() if _takes(taker, kind, tensors[0])]
+    found = [time_each({taker.name: str(taker.stage) for taker in takers}, codes, effort) for codes in tensors]
+    for taker in takers:
+        mine = [timed[taker.name] for timed in found]
+        columns = [tuple(float(f"{getattr(t, what):.4g}") for t in mine) for what in ("ratio", "encode", "decode")]
+        yield Row(taker.name, kind.itemsize, threads, kind.repeats, *columns)
+
+
+def _takes(candidate: Candidate, kind: Kind, codes: Tensor) -> bool:
+    fits = candidate.by_trial or not kind.libraries_only
+    return fits and main_spec(candidate, TensorSpec.of(codes)) is not None
+
+
+class Timed(NamedTuple):
+    ratio: float
+    encode: float
+    decode: float
+    nbytes: int
+    """Encoded, with the header."""
+
+
+def time_each(codecs: Mapping[str, str], x: Tensor, effort: Effort) -> dict[str, Timed]:
+    """The lower quartile of each codec's times, all in turns; the first run of each is not timed."""
+    jobs = {name: _Job(text, x) for name, text in codecs.items()}
+    most = effort.rounds[1]
+    end = perf_counter() + effort.seconds * len(jobs)
+    for done in range(most):
+        if done >= effort.rounds[0] and perf_counter() > end:
+            break
+        for job in jobs.values():
+            job.run()
+    return {name: job.timed() for name, job in jobs.items()}
+
+
+class _Job:
+    """One codec on one tensor: what it gave, and its times so far."""
+
+    def __init__(self, text: str, x: Tensor) -> None:
+        self.codec, self.x = chain.codec(text), x
+        self.encoded = self.codec.encode(x)
+        chain.decode(self.encoded)
+        self.seconds: tuple[list[float], list[float]] = [], []
+
+    def run(self) -> None:
+        """A codec that takes microseconds runs a few times: the first after others finds nothing in caches."""
+        for turn in range(5 if self.x.nbytes <= 1 << 18 else 2):
+            start = perf_counter()
+            self.codec.encode(self.x)
+            middle = perf_counter()
+            chain.decode(self.encoded)
+            if turn:
+                self.seconds[0].append(middle - start)
+                self.seconds[1].append(perf_counter() - middle)
+
+    def timed(self) -> Timed:
+        encode, decode = (_lower_quartile(taken) for taken in self.seconds)
+        nbytes = sum(part.nbytes for part in self.encoded.parts.values())
+        return Timed(nbytes / max(self.x.nbytes, 1), encode, decode, self.encoded.nbytes)
+
+
+def _lower_quartile(seconds: Sequence[float]) -> float:
+    """What else the machine does makes runs longer, never shorter."""
+    return statistics.quantiles(seconds, n=4)[0] if len(seconds) > 1 else seconds[0]

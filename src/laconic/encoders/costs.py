@@ -1,0 +1,184 @@
+"""How long encoders take, from what `laconic bench calibrate` measured: the cost model of `auto`.
+
+    rows of seconds, by encoder, bytes of a code, threads, and how well the data compressed
+        --for so many bytes and threads-->  Curve: seconds by ratio
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from bisect import bisect
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from laconic.errors import CorruptData
+from laconic.files import file_errors
+
+KIND = "laconic bench calibrate"
+VERSION = 1
+VARIABLE = "LACONIC_COSTS"
+BUILT_IN = Path(__file__).with_name("costs.json")
+
+
+class Row(NamedTuple):
+    """One encoder on data of one kind, for each of the model's sizes."""
+
+    encoder: str
+    itemsize: int
+    threads: int
+    repeats: bool
+    """Whether nearly all of its rows are repeated: what the rest is does not matter."""
+    ratios: tuple[float, ...]
+    """Bytes out over bytes in."""
+    encode: tuple[float, ...]
+    decode: tuple[float, ...]
+
+
+class Seconds(NamedTuple):
+    encode: float
+    decode: float
+
+    @property
+    def both(self) -> float:
+        return self.encode + self.decode
+
+
+class Curve(NamedTuple):
+    """The seconds of one encoder for so many bytes, by what they compress to."""
+
+    ratios: tuple[float, ...]
+    seconds: tuple[Seconds, ...]
+    repeats: Seconds | None
+
+    @property
+    def least(self) -> float:
+        """To encode and decode, whatever the data."""
+        return min(found.both for found in (*self.seconds, *filter(None, [self.repeats])))
+
+    def at(self, ratio: float, repeated: float = 0.0) -> Seconds:
+        """Where a share of the data is repeated rows, and the rest compresses to `ratio` of itself."""
+        place = min(max(bisect(self.ratios, ratio), 1), len(self.ratios) - 1)
+        found = _between(self.ratios, self.seconds, place, ratio) if place else self.seconds[0]
+        return found if self.repeats is None else _mixed(found, self.repeats, repeated)
+
+
+def _between(xs: Sequence[float], seconds: Sequence[Seconds], place: int, x: float) -> Seconds:
+    before, after = xs[place - 1], xs[place]
+    share = min(max((x - before) / (after - before), 0.0), 1.0) if after > before else 0.0
+    return _mixed(seconds[place - 1], seconds[place], share)
+
+
+def _mixed(a: Seconds, b: Seconds, share: float) -> Seconds:
+    return Seconds(a.encode + share * (b.encode - a.encode), a.decode + share * (b.decode - a.decode))
+
+
+@dataclass(frozen=True, eq=False)
+class CostModel:
+    """What was measured on one machine. With one model, the same data make the same choice."""
+
+    sizes: tuple[int, ...]
+    """Bytes of codes, rising."""
+    rows: tuple[Row, ...]
+    machine: dict[str, Any] = field(default_factory=dict)
+    command: str = ""
+
+    @cache  # noqa: B019  # there are one or two models in a process
+    def curve(self, encoder: str, itemsize: int, nbytes: int, threads: int) -> Curve | None:
+        """None where the encoder was not measured. Codes of other sizes go by the next smaller ones."""
+        rows = [row for row in self.rows if row.encoder == encoder]
+        near = max((row.itemsize for row in rows if row.itemsize <= itemsize), default=None)
+        rows = [row for row in rows if row.itemsize == near]
+        counts = sorted({row.threads for row in rows})
+        if not counts:
+            return None
+        place = min(bisect(counts, threads), len(counts) - 1)
+        few, many = (self._curve(rows, count, nbytes) for count in (counts[max(place - 1, 0)], counts[place]))
+        return _among(few, counts[max(place - 1, 0)], many, counts[place], threads)
+
+    def _curve(self, rows: Sequence[Row], threads: int, nbytes: int) -> Curve:
+        mine = [row for row in rows if row.threads == threads]
+        points = sorted((self._at(row.ratios, nbytes), self._seconds(row, nbytes)) for row in mine if not row.repeats)
+        repeats = [self._seconds(row, nbytes) for row in mine if row.repeats]
+        return Curve(tuple(r for r, _ in points), tuple(s for _, s in points), repeats[0] if repeats else None)
+
+    def _seconds(self, row: Row, nbytes: int) -> Seconds:
+        return Seconds(self._at(row.encode, nbytes, beyond=True), self._at(row.decode, nbytes, beyond=True))
+
+    def _at(self, values: Sequence[float], nbytes: int, beyond: bool = False) -> float:
+        """A line between two sizes; below the least its value, above the largest that, or in proportion."""
+        if nbytes >= self.sizes[-1]:
+            return values[-1] * (nbytes / self.sizes[-1] if beyond else 1)
+        place = bisect(self.sizes, nbytes)
+        if place == 0:
+            return values[0]
+        before, after = self.sizes[place - 1], self.sizes[place]
+        return values[place - 1] + (values[place] - values[place - 1]) * (nbytes - before) / (after - before)
+
+    def to_json(self) -> dict[str, Any]:
+        rows = [row._asdict() for row in self.rows]
+        head = {"kind": KIND, "version": VERSION, "command": self.command, "machine": self.machine}
+        return head | {"sizes": list(self.sizes), "rows": rows}
+
+
+def _among(few: Curve, less: int, many: Curve, more: int, threads: int) -> Curve:
+    """Time that falls with 1 / threads from `less` of them to `more`."""
+    share = 1.0 if threads >= more else (1 / less - 1 / max(threads, less)) / (1 / less - 1 / more)
+    seconds = tuple(_mixed(a, b, share) for a, b in zip(few.seconds, many.seconds, strict=True))
+    both = few.repeats is not None and many.repeats is not None
+    return Curve(few.ratios, seconds, _mixed(few.repeats, many.repeats, share) if both else None)  # type: ignore[arg-type]
+
+
+def user_file() -> Path:
+    """Where `laconic bench calibrate` writes, and `auto` looks: `$LACONIC_COSTS`, or by the XDG rules."""
+    given = os.environ.get(VARIABLE)
+    if given:
+        return Path(given)
+    home = os.environ.get("XDG_CONFIG_HOME")
+    return (Path(home) if home else Path.home() / ".config") / "laconic" / "costs.json"
+
+
+def current() -> CostModel:
+    """The model of this machine, or where it was not calibrated the one that laconic brings with it. A file is read
+    once; what another calibration writes, the next process sees."""
+    return _current(os.environ.get(VARIABLE))
+
+
+@cache
+def _current(given: str | None) -> CostModel:
+    path = user_file()
+    return load(path if given or path.exists() else BUILT_IN)
+
+
+def load(path: Path) -> CostModel:
+    """Reads what `laconic bench calibrate` wrote; CorruptData if it is anything else."""
+    with file_errors(path, "read"):
+        content = path.read_bytes()
+    try:
+        return _parse(json.loads(content))
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        reason = f"it has no {error}" if isinstance(error, KeyError) else error
+        raise CorruptData(
+            f"'{path}' is not what 'laconic bench calibrate' writes: {reason}. Calibrate again, or remove it"
+        ) from error
+
+
+def _parse(value: Any) -> CostModel:
+    if (value.get("kind"), value.get("version")) != (KIND, VERSION):
+        raise ValueError(f"expected kind {KIND!r}, version {VERSION}")
+    sizes = tuple(int(size) for size in value["sizes"])
+    rows = tuple(_parse_row(row, len(sizes)) for row in value["rows"])
+    if not rows or not sizes or sizes[0] < 1 or list(sizes) != sorted(set(sizes)):
+        raise ValueError("expected rows, and sizes that rise")
+    return CostModel(sizes, rows, dict(value["machine"]), str(value["command"]))
+
+
+def _parse_row(value: dict[str, Any], sizes: int) -> Row:
+    numbers = {name: tuple(float(number) for number in value[name]) for name in ("ratios", "encode", "decode")}
+    if any(len(found) != sizes or not all(0 <= x < 1e6 for x in found) for found in numbers.values()):
+        raise ValueError(f"expected {sizes} numbers from 0 on in each row")
+    plain = [str(value["encoder"]), int(value["itemsize"]), int(value["threads"]), bool(value["repeats"])]
+    return Row(*plain, **numbers)  # type: ignore[arg-type]  # in this order
