@@ -1,6 +1,7 @@
 #include "survey.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 #include <memory>
 #include <new>
@@ -12,6 +13,7 @@ namespace laconic {
 namespace {
 
 constexpr std::int64_t kBlock = 32, kWindow = 8;
+constexpr std::uint64_t kGolden = 0x9e3779b97f4a7c15;
 constexpr int kTables = 4;  // symbols that follow each other are counted apart: the same one would wait for itself
 
 // The i-th of `most` places that are spread over `total`: one anywhere in each stretch, so that no period is met.
@@ -39,15 +41,60 @@ T zigzagged(T code) {
     return static_cast<T>(static_cast<T>(code << 1) ^ sign);
 }
 
+// How often each of many keys comes, none of which is stored twice.
+class Counts {
+public:
+    explicit Counts(std::int64_t most) : mask_(15) {
+        while (mask_ < 2 * static_cast<std::uint64_t>(most)) mask_ = 2 * mask_ + 1;
+        slots_.reset(new (std::nothrow) Slot[mask_ + 1]());
+    }
+
+    bool has_memory() const { return slots_ != nullptr; }
+
+    // Gives how often it came before.
+    std::int64_t add(std::uint64_t key) {
+        std::uint64_t at = (key * kGolden >> 32) & mask_;
+        while (slots_[at].times > 0 && slots_[at].key != key) at = (at + 1) & mask_;
+        slots_[at].key = key;
+        return slots_[at].times++;
+    }
+
+    template <class Body>
+    void each(Body body) const {
+        for (std::uint64_t at = 0; at <= mask_; ++at) {
+            if (slots_[at].times > 0) body(slots_[at].times);
+        }
+    }
+
+private:
+    struct Slot {
+        std::uint64_t key;
+        std::int64_t times;
+    };
+    std::unique_ptr<Slot[]> slots_;
+    std::uint64_t mask_;
+};
+
 template <class T>
-void count_block(const SurveyJob& job, std::int64_t block, std::uint32_t (*symbols)[256], std::int64_t* widths) {
+void count_block(const SurveyJob& job, std::int64_t block, std::uint32_t (*symbols)[256], Counts& words,
+                 std::int64_t* found) {
     const std::int64_t size = std::min(kBlock, job.count - block * kBlock);
     T codes[kBlock] = {};
     std::memcpy(codes, static_cast<const T*>(job.codes) + block * kBlock, static_cast<std::size_t>(size) * sizeof(T));
     for (std::int64_t i = 0; i < size; ++i) ++symbols[i % kTables][symbol_of(codes[i])];
-    T bits = 0;
-    for (const T code : codes) bits |= job.zigzag ? zigzagged(code) : code;
-    ++widths[bits == 0 ? 0 : 32 - __builtin_clz(static_cast<std::uint32_t>(bits))];
+    T bits = 0, equal = 0;
+    if (job.zigzag) {
+        for (const T code : codes) bits |= zigzagged(code);
+    } else {
+        for (const T code : codes) bits |= code;
+    }
+    for (std::int64_t i = 1; i < kBlock; ++i) equal = static_cast<T>(equal + (codes[i] == codes[i - 1]));
+    for (std::int64_t i = std::max<std::int64_t>(size, 1); i < kBlock; ++i) equal -= codes[i] == codes[i - 1];
+    found[kNeighbours] += equal;
+    if (bits != 0) found[kPlanes] += 1 + 4 * (32 - __builtin_clz(static_cast<std::uint32_t>(bits)));
+    std::uint64_t word;
+    std::memcpy(&word, codes, sizeof word);
+    found[kWords] += words.add(word);
 }
 
 // The bits of all words of a Huffman code for these, each of which counts.
@@ -78,71 +125,70 @@ std::uint64_t hash_of(const unsigned char* row, std::int64_t nbytes) {
         std::uint64_t word = 0;
         const std::int64_t at = words > 1 ? (nbytes - 8) * i / (words - 1) : 0;
         std::memcpy(&word, row + at, static_cast<std::size_t>(std::min<std::int64_t>(8, nbytes)));
-        word = (word + static_cast<std::uint64_t>(i)) * 0x9e3779b97f4a7c15u;
+        word = (word + static_cast<std::uint64_t>(i)) * kGolden;
         hash += (word ^ word >> 32) * (2 * static_cast<std::uint64_t>(i) + 1);
     }
     return hash;
 }
 
-struct RowCounts {
-    struct Slot {
-        std::uint64_t hash;
-        std::int64_t times;
-    };
-    std::unique_ptr<Slot[]> slots;
-    std::uint64_t mask;
-
-    explicit RowCounts(std::int64_t rows) : mask(15) {
-        while (mask < 2 * static_cast<std::uint64_t>(rows)) mask = 2 * mask + 1;
-        slots.reset(new (std::nothrow) Slot[mask + 1]());
-    }
-
-    void add(std::uint64_t hash) {
-        std::uint64_t at = (hash ^ hash >> 29) & mask;
-        while (slots[at].times > 0 && slots[at].hash != hash) at = (at + 1) & mask;
-        slots[at].hash = hash;
-        ++slots[at].times;
-    }
-};
-
 bool count_rows(const SurveyJob& job, std::int64_t* found) {
     const std::int64_t nbytes = job.row * job.itemsize, rows = job.count / job.row;
     const std::int64_t all = (rows + kWindow - 1) / kWindow, windows = std::min(all, job.most_rows / kWindow);
-    RowCounts counts(windows * kWindow);
-    if (!counts.slots) return false;
+    Counts kinds(windows * kWindow);
+    if (!kinds.has_memory()) return false;
     for (std::int64_t i = 0; i < windows; ++i) {
         const std::int64_t begin = spread(i, windows, all) * kWindow, end = std::min(rows, begin + kWindow);
         std::uint64_t before = 0;
         for (std::int64_t row = begin; row < end; ++row) {
             const std::uint64_t hash = hash_of(static_cast<const unsigned char*>(job.codes) + row * nbytes, nbytes);
             const bool equal = row > begin && hash == before;
-            if (!equal) counts.add(hash);
-            found[kSurveyPairs] += row > begin;
-            found[kSurveyEqual] += equal;
+            if (!equal) found[kAlikeRows] += kinds.add(hash);
+            found[kRowPairs] += row > begin;
+            found[kEqualRows] += equal;
             before = hash;
         }
     }
-    for (std::uint64_t at = 0; at <= counts.mask; ++at) {
-        const std::int64_t times = std::min<std::int64_t>(counts.slots[at].times, kSurveyMostAlike);
-        if (times > 0) ++found[kSurveyClasses + times - 1];
-    }
+    found[kRows] = found[kRowPairs] + windows;
+    kinds.each([&](std::int64_t times) {
+        ++found[kRowKinds + std::min<std::int64_t>(times, kMostAlike) - 1];
+    });
     return true;
+}
+
+void summarise(const std::int64_t* symbols, bool wide, std::int64_t* found) {
+    double entropy = 0;
+    for (int symbol = 0; symbol < 256; ++symbol) {
+        const std::int64_t count = symbols[symbol];
+        if (count == 0) continue;
+        found[kCodes] += count;
+        ++found[kKinds];
+        found[kSquares] += count * count;
+        if (wide) found[kExtra] += count * kExtraBits.of[symbol];
+        entropy += static_cast<double>(count) * std::log2(static_cast<double>(count));
+    }
+    found[kEntropy] = std::llround(entropy * 1024);
+    found[kHuffman] = huffman_bits(symbols);
 }
 
 }  // namespace
 
 bool survey(const SurveyJob& job, std::int64_t* found) {
     std::fill_n(found, kSurveySize, 0);
-    std::uint32_t symbols[kTables][256] = {};
     const std::int64_t all = (job.count + kBlock - 1) / kBlock, blocks = std::min(all, job.most_blocks);
+    Counts words(blocks);
+    if (!words.has_memory()) return false;
+    std::uint32_t tables[kTables][256] = {};
     const auto count = job.itemsize == 1   ? count_block<std::uint8_t>
                        : job.itemsize == 2 ? count_block<std::uint16_t>
                                            : count_block<std::uint32_t>;
-    for (std::int64_t i = 0; i < blocks; ++i) count(job, spread(i, blocks, all), symbols, found + kSurveyWidths);
+    for (std::int64_t i = 0; i < blocks; ++i) count(job, spread(i, blocks, all), tables, words, found);
+    std::int64_t symbols[256];
     for (int symbol = 0; symbol < 256; ++symbol) {
-        for (const auto& table : symbols) found[symbol] += table[symbol];
+        symbols[symbol] = 0;
+        for (const auto& table : tables) symbols[symbol] += table[symbol];
     }
-    found[kSurveyHuffman] = huffman_bits(found);
+    summarise(symbols, job.itemsize > 1, found);
+    found[kBlocks] = blocks;
     return job.row == 0 || count_rows(job, found);
 }
 

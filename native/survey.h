@@ -5,9 +5,12 @@
 
 namespace laconic {
 
-// Where the numbers of a survey are; ops/survey.py has the same.
-constexpr int kSurveyWidths = 256, kSurveyHuffman = 289, kSurveyPairs = 290, kSurveyEqual = 291, kSurveyClasses = 292;
-constexpr int kSurveyMostAlike = 32, kSurveySize = kSurveyClasses + kSurveyMostAlike;
+// What a survey finds, in this order; ops/survey.py says more.
+enum SurveyNumber {
+    kCodes, kKinds, kSquares, kEntropy, kHuffman, kExtra, kBlocks, kPlanes, kNeighbours, kWords,
+    kRows, kRowPairs, kEqualRows, kAlikeRows, kRowKinds
+};
+constexpr int kMostAlike = 32, kSurveySize = kRowKinds + kMostAlike;
 
 struct SurveyJob {
     const void* codes;

@@ -31,8 +31,7 @@ class Run:
         for step in self.ahead(links):
             at_end = step.first + len(step.links) == len(links)
             if at_end and step.defers:
-                resolve([self], step.links[-1].stage)
-                (step,) = self.ahead(links)
+                step = step._replace(links=(self.leave_to(step.links[-1].stage.resolved([self.main])),))
             room = Parts(out.parts["main"], _side(out, len(links) - 1)) if out is not None and at_end else None
             self.take(step, step.encode(self.main, self.context, room))
         return self
@@ -44,6 +43,11 @@ class Run:
         rest = links[done:] if done else links
         found = steps(rest, boundary_specs(rest, self.specs[-1]))
         return tuple(step._replace(first=done + step.first) for step in found) if done else found
+
+    def leave_to(self, stage: Stage) -> Link:
+        """Lets this stage do the work of the last one."""
+        self.last = Link(stage, stage.version)
+        return self.last
 
     def own(self, links: Links) -> Links:
         """These, but the last one as it is for this tensor."""
@@ -74,7 +78,7 @@ def resolve(runs: Sequence[Run], stage: Stage) -> None:
     for some in alike.values():
         found = stage.resolved([run.main for run in some])
         for run in some:
-            run.last = Link(found, found.version)
+            run.leave_to(found)
 
 
 class _Way(NamedTuple):

@@ -22,6 +22,8 @@ MOST_OF_A_BATCH = 16
 """Tensors that are sampled to decide for as many as there are."""
 WORTH_ITS_TIME = 0.9
 """For prefer=speed: what takes more than this share of the bytes is not compressed."""
+NOT_WORTH_IT = 1e6
+"""Seconds: more than anything takes."""
 
 
 @dataclass(frozen=True)
@@ -36,21 +38,11 @@ class Auto(Stage):
     example: ClassVar[str] = "bound:rel=1e-2|auto:prefer=link:10"
 
     def __post_init__(self) -> None:
-        bandwidth = self._bandwidth
-        if self.prefer not in ("ratio", "speed") and not (bandwidth and 0 < bandwidth < math.inf):
+        if self.prefer not in ("ratio", "speed") and not 0 < (bandwidth(self.prefer) or 0) < math.inf:
             raise SpecError(
                 f"auto: expected prefer=ratio, prefer=speed or prefer=link:<GB/s>, got '{self.prefer}'. "
                 f"Try '{self.example}'"
             )
-
-    @property
-    def _bandwidth(self) -> float | None:
-        """In GB/s; None where there is no link, or it is none."""
-        word, _, number = self.prefer.partition(":")
-        try:
-            return float(number) if word == "link" else None
-        except ValueError:
-            return None
 
     def out_spec(self, x: TensorSpec) -> PartsSpec:
         refuse_wide(self, x)
@@ -58,8 +50,6 @@ class Auto(Stage):
         return PartsSpec(PartSpec.up_to(max(main.tensor.nbytes for main in mains if main), torch.uint8))
 
     def resolved(self, batch: Sequence[Tensor]) -> Stage:
-        if batch[0].numel() == 0:
-            return RAW.stage
         return min(self.forecasts(batch), key=lambda forecast: forecast.cost).candidate.stage
 
     def choices(self) -> Sequence[Stage]:
@@ -67,13 +57,15 @@ class Auto(Stage):
 
     def forecasts(self, batch: Sequence[Tensor], *, every: bool = False) -> Iterator[Forecast]:
         """What is foretold for each of tensors of one spec, by encoder: those that may be the best, or `every` one."""
-        x = batch[0]
-        terms = Terms(self.prefer, self._bandwidth, x.numel() * x.element_size(), torch.get_num_threads())
+        plan = _plan(TensorSpec.of(batch[0]), self.prefer, torch.get_num_threads(), costs.current())
+        best = plan.raw.cost
+        yield plan.raw
+        if plan.first_least >= best and not every:
+            return  # no sample is worth its time
         sample = sample_of(batch, thorough=self.prefer == "ratio")
-        best = math.inf
-        for candidate, curve in _plan(TensorSpec.of(x), terms.threads, costs.current()):
-            if every or terms.least(curve) < best:
-                forecast = terms.forecast(candidate, curve, candidate.outcome(sample, candidate.stage))
+        for candidate, curve, least in plan.others:
+            if least < best or every:
+                forecast = plan.terms.forecast(candidate, curve, candidate.outcome(sample, candidate.stage))
                 best = min(best, forecast.cost)
                 yield forecast
 
@@ -82,6 +74,15 @@ class Auto(Stage):
 
     def decode(self, parts: Parts, x: TensorSpec, version: int, out: Tensor | None = None) -> Tensor:
         raise CorruptData(f"'{self}' has written nothing: what it chose is stored in its place")
+
+
+def bandwidth(prefer: str) -> float | None:
+    """In GB/s; None where there is no link, or no number that says how fast it is."""
+    word, _, number = prefer.partition(":")
+    try:
+        return float(number) if word == "link" else None
+    except ValueError:
+        return None
 
 
 class Forecast(NamedTuple):
@@ -94,29 +95,51 @@ class Forecast(NamedTuple):
 
 
 class Terms(NamedTuple):
-    """By what encoders are compared: the preference, GB/s of the link if there is one, bytes of codes, and threads."""
+    """By what encoders are compared: the preference, GB/s of the link if there is one, and the bytes of codes."""
 
     prefer: str
     bandwidth: float | None
     nbytes: int
-    threads: int
 
     def forecast(self, candidate: Candidate, curve: costs.Curve | None, outcome: Outcome) -> Forecast:
-        seconds = curve.at(outcome.literal_ratio, outcome.repeated) if curve else costs.Seconds(0.0, 0.0)
-        return Forecast(candidate, outcome, seconds, self._cost(curve, outcome.nbytes, seconds.both))
+        seconds = curve.at(outcome.ratio, outcome.others) if curve else costs.Seconds(0.0, 0.0)
+        return Forecast(candidate, outcome, seconds, self.cost(curve, outcome.nbytes, seconds.both))
 
     def least(self, curve: costs.Curve | None) -> float:
-        """What an encoder costs whatever the codes are: if they became nothing."""
-        return 0.0 if self.prefer == "ratio" or curve is None else curve.least
+        """What an encoder costs at least: if the codes became nothing, in no time where there is no better guess."""
+        return self.cost(curve, 0, curve.least if curve else 0.0)
 
-    def _cost(self, curve: costs.Curve | None, nbytes: float, seconds: float) -> float:
+    def cost(self, curve: costs.Curve | None, nbytes: float, seconds: float) -> float:
         if self.prefer == "ratio":
             return nbytes
         if curve is None:  # nobody knows how long it takes
             return math.inf
         if self.bandwidth is None:
-            return seconds if nbytes <= WORTH_ITS_TIME * self.nbytes else seconds + 1e6
+            return seconds if nbytes <= WORTH_ITS_TIME * self.nbytes else seconds + NOT_WORTH_IT
         return seconds + nbytes / (self.bandwidth * 1e9)
+
+
+class Plan(NamedTuple):
+    """What is known before the codes are: the cost of `raw`, and of other encoders the least they may cost."""
+
+    terms: Terms
+    raw: Forecast
+    others: tuple[tuple[Candidate, costs.Curve | None, float], ...]
+    """First those whose outcome is soonest known."""
+
+    @property
+    def first_least(self) -> float:
+        return min((least for _, _, least in self.others), default=math.inf)
+
+
+@lru_cache(maxsize=1024)
+def _plan(x: TensorSpec, prefer: str, threads: int, model: costs.CostModel) -> Plan:
+    terms = Terms(prefer, bandwidth(prefer), x.nbytes)
+    takers = [candidate for candidate in installed() if main_spec(candidate, x) is not None]
+    curves = {taker: model.curve(taker.name, x.dtype.itemsize, x.nbytes, threads) for taker in takers}
+    raw = terms.forecast(RAW, curves.pop(RAW), Outcome(x.nbytes, 1.0))
+    others = [(taker, curve, terms.least(curve)) for taker, curve in curves.items() if x.numel]
+    return Plan(terms, raw, tuple(sorted(others, key=lambda other: (other[0].by_trial, other[2]))))
 
 
 def sample_of(batch: Sequence[Tensor], thorough: bool) -> Sample:
@@ -129,11 +152,3 @@ def sample_of(batch: Sequence[Tensor], thorough: bool) -> Sample:
 def _row_of(x: Tensor) -> Tensor:
     codes = as_codes(x, x.dtype if not x.dtype.is_floating_point else INTEGERS[x.element_size()])
     return codes.view(-1)
-
-
-@lru_cache(maxsize=1024)
-def _plan(x: TensorSpec, threads: int, model: costs.CostModel) -> tuple[tuple[Candidate, costs.Curve | None], ...]:
-    """Who takes such codes, with what it costs them: first those whose outcome is known soonest."""
-    takers = [candidate for candidate in installed() if main_spec(candidate, x) is not None]
-    curves = [(taker, model.curve(taker.name, x.dtype.itemsize, x.nbytes, threads)) for taker in takers]
-    return tuple(sorted(curves, key=lambda pair: (pair[0].by_trial, pair[1].least if pair[1] else 0.0)))

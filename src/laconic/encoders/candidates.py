@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.util import find_spec
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from laconic import registry
@@ -15,12 +17,13 @@ from laconic.stage import PartSpec, Stage, TensorSpec
 
 
 class Outcome(NamedTuple):
-    """What an encoder would give: bytes; the share of the codes that repeat, for which it has little to do; and the
-    ratio of bytes out to bytes in of those that do not."""
+    """What an encoder would give, and what decides how long it takes: how large the codes become of themselves, over
+    bytes in; and the shares of them that it does otherwise than that, by what they are."""
 
     nbytes: float
-    repeated: float
-    literal_ratio: float
+    ratio: float
+    others: Mapping[str, float] = MappingProxyType({})
+    """Of `runs`, of `rows` that are somewhere before, and of `copies`: rows in matches of many."""
 
 
 @dataclass(frozen=True)
@@ -52,21 +55,20 @@ def _raw(sample: Sample, stage: Stage) -> Outcome:
 
 
 def _bitpack(sample: Sample, stage: Stage) -> Outcome:
-    return _evenly(sample, 1 + 4 * -(-sample.count // 4096) + sample.count / 32 * sample.block_bytes)
+    return _in_blocks(sample, 1 + 4 * -(-sample.count // 4096) + sample.count / 32 * sample.block_bytes)
 
 
 def _huffman(sample: Sample, stage: Stage) -> Outcome:
-    return _evenly(sample, _book_bytes(sample) + sample.count * sample.huffman_bits / 8)
+    return _in_blocks(sample, _book_bytes(sample) + sample.count * sample.huffman_bits / 8)
 
 
 def _rans(sample: Sample, stage: Stage) -> Outcome:
-    return _evenly(sample, 32 + 1.5 * sample.kinds + sample.count * sample.entropy_bits / 8)
+    return _in_blocks(sample, 32 + 1.5 * sample.found.kinds + sample.count * sample.entropy_bits / 8)
 
 
 def _vlz(sample: Sample, stage: Stage) -> Outcome:
-    """Rows that are somewhere before take a distance, and equal neighbours are one match."""
-    literal = sample.huffman_bits / 8 / sample.itemsize
-    outcome = _with_rows(sample, literal, token=1.5, window=float("inf"))
+    """Rows that are somewhere before take a distance, and as many as follow each other there are one match."""
+    outcome = _with_rows(sample, sample.huffman_bits / 8 / sample.itemsize, token=1.5, window=math.inf)
     return outcome._replace(nbytes=outcome.nbytes + _book_bytes(sample) + 16)
 
 
@@ -79,38 +81,48 @@ def _lz4(sample: Sample, stage: Stage) -> Outcome:
 
 
 def _evenly(sample: Sample, nbytes: float) -> Outcome:
-    return Outcome(nbytes, 0.0, nbytes / sample.nbytes)
+    return Outcome(nbytes, nbytes / sample.nbytes)
+
+
+def _in_blocks(sample: Sample, nbytes: float) -> Outcome:
+    """By code or block, whose sizes are foreseen less well where codes come in runs."""
+    return Outcome(nbytes, nbytes / sample.nbytes, {"runs": sample.in_runs} if sample.in_runs else {})
 
 
 def _book_bytes(sample: Sample) -> float:
     """A table of words' lengths, and of chunks' sizes."""
     sections = 1 if sample.itemsize == 1 else 2
-    return 3 + 0.55 * sample.kinds + 2 * sections * max(-(-sample.count // 8192), min(16, sample.count // 256))
+    return 3 + 0.55 * sample.found.kinds + 2 * sections * max(-(-sample.count // 8192), min(16, sample.count // 256))
 
 
-def _by_trial(sample: Sample, stage: Stage, token: float, window: int, table: int) -> Outcome:
-    """Pieces are encoded, of which fewer rows repeat than of the whole."""
-    nbytes, encoded = sample.encoded(stage)
-    ratio = max(encoded - table, 1) / nbytes
-    literal = ratio
+def _by_trial(sample: Sample, stage: Any, token: float, window: int, table: int) -> Outcome:
+    """Pieces are compressed, of which fewer rows repeat than of the whole; a `table` comes once in 128 KiB."""
+    if not sample.thorough and sample.itemsize <= 4 and not sample.has_structure:
+        return _evenly(sample, math.inf)
+    nbytes = len(sample.pieces)
+    ratio = max(len(stage.compress(sample.pieces)) - table, 1) / nbytes
     if sample.row:
-        row = sample.row * sample.itemsize
-        fresh = (1 - sample.same) * sample.fresh(max(1, nbytes // row), window / row)
-        tokens = (1 - sample.same - fresh) * token / row
-        literal = min(1.0, max(ratio - tokens, 0.0) / fresh)
-    outcome = _with_rows(sample, literal, token, window)
+        fresh, tokens, _ = _shares(sample, max(1, nbytes // sample.row_bytes), window)
+        ratio = min(1.0, max(ratio - tokens * token / sample.row_bytes, 0.0) / fresh)
+    outcome = _with_rows(sample, ratio, token, window)
     return outcome._replace(nbytes=outcome.nbytes + table * (1 + sample.nbytes // (1 << 17)))
 
 
-def _with_rows(sample: Sample, literal: float, token: float, window: float) -> Outcome:
-    """Rows that are among the `window` bytes before take a token of so many bytes; others are literal."""
+def _with_rows(sample: Sample, ratio: float, token: float, window: float) -> Outcome:
+    """Rows that are among the `window` bytes before take a token of so many bytes, or are part of a match before;
+    others become as large as `ratio` says."""
     if not sample.row:
-        return Outcome(sample.nbytes * literal, 0.0, literal)
-    row = sample.row * sample.itemsize
-    rows = sample.nbytes / row
-    fresh = (1 - sample.same) * sample.fresh(rows, window / row)
-    nbytes = rows * (fresh * row * literal + (1 - sample.same - fresh) * token)
-    return Outcome(nbytes, 1 - fresh, literal)
+        return Outcome(sample.nbytes * ratio, ratio)
+    fresh, tokens, copies = _shares(sample, sample.nbytes / sample.row_bytes, window)
+    nbytes = sample.nbytes * (fresh * ratio + tokens * token / sample.row_bytes)
+    return Outcome(nbytes, ratio, {"rows": tokens, "copies": copies})
+
+
+def _shares(sample: Sample, rows: float, window: float) -> tuple[float, float, float]:
+    """Of rows: those that are new, those that begin a match, and those that continue one."""
+    fresh = sample.fresh(rows, window / sample.row_bytes)
+    tokens = (1 - fresh - sample.same) * (1 - sample.followed)
+    return fresh, tokens, 1 - fresh - tokens
 
 
 RAW = Candidate("raw", _raw)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import os
 from bisect import bisect
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -30,8 +30,8 @@ class Row(NamedTuple):
     encoder: str
     itemsize: int
     threads: int
-    repeats: bool
-    """Whether nearly all of its rows are repeated: what the rest is does not matter."""
+    what: str
+    """The kind of data: `codes`, which differ in how small they become, or `runs`, `rows` or `copies`."""
     ratios: tuple[float, ...]
     """Bytes out over bytes in."""
     encode: tuple[float, ...]
@@ -52,18 +52,24 @@ class Curve(NamedTuple):
 
     ratios: tuple[float, ...]
     seconds: tuple[Seconds, ...]
-    repeats: Seconds | None
+    others: Mapping[str, Seconds]
+    """Of data of other kinds: `runs`, `rows`, `copies`."""
 
     @property
     def least(self) -> float:
         """To encode and decode, whatever the data."""
-        return min(found.both for found in (*self.seconds, *filter(None, [self.repeats])))
+        return min(found.both for found in (*self.seconds, *self.others.values()))
 
-    def at(self, ratio: float, repeated: float = 0.0) -> Seconds:
-        """Where a share of the data is repeated rows, and the rest compresses to `ratio` of itself."""
+    def at(self, ratio: float, others: Mapping[str, float]) -> Seconds:
+        """Where these shares of the data are of other kinds, and the rest becomes as small as `ratio`."""
         place = min(max(bisect(self.ratios, ratio), 1), len(self.ratios) - 1)
-        found = _between(self.ratios, self.seconds, place, ratio) if place else self.seconds[0]
-        return found if self.repeats is None else _mixed(found, self.repeats, repeated)
+        plain = _between(self.ratios, self.seconds, place, ratio) if place else self.seconds[0]
+        encode, decode = plain
+        for what, share in others.items():
+            other = self.others.get(what, plain)
+            encode += share * (other.encode - plain.encode)
+            decode += share * (other.decode - plain.decode)
+        return Seconds(encode, decode)
 
 
 def _between(xs: Sequence[float], seconds: Sequence[Seconds], place: int, x: float) -> Seconds:
@@ -101,9 +107,9 @@ class CostModel:
 
     def _curve(self, rows: Sequence[Row], threads: int, nbytes: int) -> Curve:
         mine = [row for row in rows if row.threads == threads]
-        points = sorted((self._at(row.ratios, nbytes), self._seconds(row, nbytes)) for row in mine if not row.repeats)
-        repeats = [self._seconds(row, nbytes) for row in mine if row.repeats]
-        return Curve(tuple(r for r, _ in points), tuple(s for _, s in points), repeats[0] if repeats else None)
+        points = sorted((self._at(row.ratios, nbytes), self._seconds(row, nbytes)) for row in mine if row.what == "codes")
+        others = {row.what: self._seconds(row, nbytes) for row in mine if row.what != "codes"}
+        return Curve(tuple(r for r, _ in points), tuple(s for _, s in points), others)
 
     def _seconds(self, row: Row, nbytes: int) -> Seconds:
         return Seconds(self._at(row.encode, nbytes, beyond=True), self._at(row.decode, nbytes, beyond=True))
@@ -128,8 +134,8 @@ def _among(few: Curve, less: int, many: Curve, more: int, threads: int) -> Curve
     """Time that falls with 1 / threads from `less` of them to `more`."""
     share = 1.0 if threads >= more else (1 / less - 1 / max(threads, less)) / (1 / less - 1 / more)
     seconds = tuple(_mixed(a, b, share) for a, b in zip(few.seconds, many.seconds, strict=True))
-    both = few.repeats is not None and many.repeats is not None
-    return Curve(few.ratios, seconds, _mixed(few.repeats, many.repeats, share) if both else None)  # type: ignore[arg-type]
+    others = {what: _mixed(found, many.others[what], share) for what, found in few.others.items()}
+    return Curve(few.ratios, seconds, others)
 
 
 def user_file() -> Path:
@@ -180,5 +186,5 @@ def _parse_row(value: dict[str, Any], sizes: int) -> Row:
     numbers = {name: tuple(float(number) for number in value[name]) for name in ("ratios", "encode", "decode")}
     if any(len(found) != sizes or not all(0 <= x < 1e6 for x in found) for found in numbers.values()):
         raise ValueError(f"expected {sizes} numbers from 0 on in each row")
-    plain = [str(value["encoder"]), int(value["itemsize"]), int(value["threads"]), bool(value["repeats"])]
+    plain = [str(value["encoder"]), int(value["itemsize"]), int(value["threads"]), str(value["what"])]
     return Row(*plain, **numbers)  # type: ignore[arg-type]  # in this order

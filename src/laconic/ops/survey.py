@@ -1,15 +1,15 @@
 """What a sample of codes tells of all of them, in one call: `survey`.
 
-    codes (1, 2 or 4 bytes)  -->  int64: how often each symbol stands | how many blocks of 32 have each width
-                                         | bits of a Huffman code | pairs of rows | equal pairs | rows by likeness
+    codes (1, 2 or 4 bytes)  -->  int64: of symbols, of blocks, of rows; see `Survey`
 
-Blocks, and windows of eight rows, are spread over the codes: one somewhere in each of as many stretches, always the
-same. All of what is sampled is counted, so that every body gives the same numbers.
+Blocks of 32 codes, and windows of eight rows, are spread over the codes: one somewhere in each of as many stretches,
+always the same. Numbers are whole, so that every body gives the same ones.
 """
 
 from __future__ import annotations
 
 import heapq
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -18,21 +18,52 @@ from torch import Tensor
 from laconic.errors import SpecError
 from laconic.ops import LIBRARY, load_bodies
 from laconic.ops.huffman_book import SYMBOLS, Array
-from laconic.ops.huffman_symbols import to_symbols
+from laconic.ops.huffman_symbols import EXTRA_BITS, to_symbols
 
 LIBRARY.define("survey(Tensor codes, int row, int most_blocks, int most_rows) -> Tensor")
 
 BLOCK, WINDOW = 32, 8
-WIDTHS = SYMBOLS
-"""From here on: how many blocks are 0, 1, .. 32 bits wide, as `bitpack` has them."""
-HUFFMAN = WIDTHS + 33
-"""The bits of all words of a Huffman code for the sample."""
-PAIRS, EQUAL = HUFFMAN + 1, HUFFMAN + 2
-"""Neighbouring rows that were compared, and those that were equal."""
-CLASSES = EQUAL + 1
 MOST_ALIKE = 32
-"""From CLASSES on: of how many kinds there was one row, or two, .. up to 32 or more; equal neighbours count once."""
-SIZE = CLASSES + MOST_ALIKE
+
+
+class Survey(NamedTuple):
+    """What is known of the sample, in the order of the operator's numbers."""
+
+    codes: int
+    kinds: int
+    """Of symbols, as `huffman` has them."""
+    squares: int
+    """The sum of the squares of how often each stands."""
+    entropy: int
+    """The sum of n * log2(n) over these numbers, times 1024."""
+    huffman: int
+    """The bits of all words of a Huffman code for these symbols."""
+    extra: int
+    """The bits that symbols leave over."""
+    blocks: int
+    planes: int
+    """The bytes of those that are not all zero, as `bitpack` has them."""
+    neighbours: int
+    """Codes that equal the one before."""
+    words: int
+    """Pairs of blocks whose first eight bytes are the same."""
+    rows: int
+    row_pairs: int
+    """Neighbouring rows that were compared."""
+    equal_rows: int
+    """Those of them that were equal."""
+    alike_rows: int
+    """Pairs of rows that are alike, wherever they are; equal neighbours count once, here and below."""
+    row_kinds: list[int]
+    """Of how many kinds there was one row, or two, .., or 32 and more."""
+
+    @classmethod
+    def of(cls, found: Tensor) -> Survey:
+        numbers: list[Any] = found.tolist()
+        return cls._make([*numbers[:-MOST_ALIKE], numbers[-MOST_ALIKE:]])
+
+
+SIZE = len(Survey._fields) - 1 + MOST_ALIKE
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
@@ -57,29 +88,46 @@ def reference_survey(codes: Tensor, row: int, most_blocks: int, most_rows: int) 
     check_codes(codes)
     numbers = np.dtype(f"i{codes.element_size()}" if codes.dtype.is_signed else f"u{codes.element_size()}")
     flat = codes.cpu().reshape(-1).view(torch.uint8).numpy().view(numbers)
-    found = np.zeros(SIZE, np.int64)
-    _count_blocks(flat, most_blocks, found)
-    found[HUFFMAN] = huffman_bits(found[:SYMBOLS])
-    if row:
-        _count_rows(flat[: len(flat) // row * row].reshape(-1, row), most_rows, found)
-    return torch.from_numpy(found)
+    found = _of_blocks(flat, most_blocks)
+    rows = flat[: len(flat) // row * row].reshape(-1, row) if row else None
+    found += _of_rows(rows, most_rows) if rows is not None else [0] * (4 + MOST_ALIKE)
+    return torch.tensor(found, dtype=torch.int64)
 
 
-def _count_blocks(flat: Array, most: int, found: Array) -> None:
+def _of_blocks(flat: Array, most: int) -> list[int]:
     blocks = spread(most, -(-len(flat) // BLOCK))
-    places = (blocks[:, None] * BLOCK + np.arange(BLOCK)).reshape(-1)
-    codes = flat[places[places < len(flat)]]
-    signed = codes.view(f"i{codes.itemsize}")
-    found[:SYMBOLS] = np.bincount(to_symbols(signed).symbols, minlength=SYMBOLS)
-    wide = signed.astype(np.int64)
-    plain = wide << 1 ^ wide >> 63 if codes.dtype.kind == "i" else codes.astype(np.int64)
-    padded = np.concatenate([plain, np.zeros(len(places) - len(plain), np.int64)]).reshape(-1, BLOCK)
-    widths = np.frexp(np.bitwise_or.reduce(padded, axis=1))[1]
-    found[WIDTHS : WIDTHS + 33] = np.bincount(widths, minlength=33)
+    places = blocks[:, None] * BLOCK + np.arange(BLOCK)
+    there = places < len(flat)
+    codes = np.concatenate([flat, np.zeros(BLOCK, flat.dtype)])[places]
+    symbols = np.bincount(to_symbols(codes[there].view(f"i{codes.itemsize}")).symbols, minlength=SYMBOLS)
+    widths = np.frexp(np.bitwise_or.reduce(_plain(codes), axis=1))[1]
+    planes = (1 + 4 * widths)[widths > 0].sum()
+    neighbours = ((codes[:, 1:] == codes[:, :-1]) & there[:, 1:]).sum()
+    words = codes.view(np.uint8).reshape(len(blocks), BLOCK * codes.itemsize)[:, :8].copy().view(np.uint64)
+    return [*_of_symbols(symbols, codes.itemsize), len(blocks), int(planes), int(neighbours), _pairs(words)]
 
 
-def huffman_bits(symbols: Array) -> int:
-    counts = [int(count) for count in symbols if count]
+def _of_symbols(symbols: Array, itemsize: int) -> list[int]:
+    counts = symbols[symbols > 0]
+    entropy = float((counts * np.log2(counts)).sum())
+    extra = int(symbols @ EXTRA_BITS) if itemsize > 1 else 0
+    return [*map(int, (counts.sum(), len(counts), counts @ counts, np.rint(entropy * 1024))), _huffman(counts), extra]
+
+
+def _plain(codes: Array) -> Array:
+    """As planes have them: signed ones folded."""
+    wide = codes.astype(np.int64)
+    plain: Array = wide << 1 ^ wide >> 63 if codes.dtype.kind == "i" else wide
+    return plain
+
+
+def _pairs(keys: Array) -> int:
+    times = np.unique(keys, return_counts=True)[1]
+    return int((times * (times - 1) // 2).sum())
+
+
+def _huffman(symbols: Array) -> int:
+    counts = symbols.tolist()
     heapq.heapify(counts)
     total = 0
     while len(counts) > 1:
@@ -89,20 +137,22 @@ def huffman_bits(symbols: Array) -> int:
     return total
 
 
-def _count_rows(rows: Array, most: int, found: Array) -> None:
+def _of_rows(rows: Array, most: int) -> list[int]:
     windows = -(-len(rows) // WINDOW)
-    hashes, times = hash_rows(rows), []
+    hashes, kept = _hashes(rows), [np.zeros(0, np.uint64)]
+    pairs = equal = 0
     for window in spread(min(windows, most // WINDOW), windows):
         some = hashes[window * WINDOW : (window + 1) * WINDOW]
-        equal = some[1:] == some[:-1]
-        found[PAIRS] += len(equal)
-        found[EQUAL] += equal.sum()
-        times += [some[:1], some[1:][~equal]]
-    kinds = np.unique(np.concatenate(times), return_counts=True)[1] if times else np.zeros(0, np.int64)
-    found[CLASSES:] = np.bincount(np.minimum(kinds, MOST_ALIKE), minlength=MOST_ALIKE + 1)[1:]
+        same = some[1:] == some[:-1]
+        kept += [some[:1], some[1:][~same]]
+        pairs, equal = pairs + len(same), equal + int(same.sum())
+    alike = np.concatenate(kept)
+    times = np.minimum(np.unique(alike, return_counts=True)[1], MOST_ALIKE)
+    kinds = np.bincount(times, minlength=MOST_ALIKE + 1)[1:]
+    return [pairs + min(windows, most // WINDOW), pairs, equal, _pairs(alike), *kinds.tolist()]
 
 
-def hash_rows(rows: Array) -> Array:
+def _hashes(rows: Array) -> Array:
     """Of long rows, eight words."""
     nbytes = rows.shape[1] * rows.itemsize
     data = np.zeros((len(rows), max(nbytes, 8)), np.uint8)

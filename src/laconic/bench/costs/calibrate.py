@@ -5,6 +5,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from time import perf_counter
 from typing import NamedTuple
 
@@ -14,7 +15,7 @@ from torch import Tensor
 from laconic import chain
 from laconic.bench import machine
 from laconic.bench.costs import data
-from laconic.encoders.candidates import Candidate, installed, main_spec
+from laconic.encoders.candidates import installed, main_spec
 from laconic.encoders.costs import CostModel, Row
 from laconic.stage import TensorSpec
 
@@ -36,19 +37,19 @@ FULL, QUICK = Effort(0.06, (5, 25)), Effort(0.002, (2, 4))
 class Kind(NamedTuple):
     """Data of one kind, in any number of codes."""
 
+    title: str
     what: str
     itemsize: int
     make: Callable[[int], Tensor]
-    repeats: bool = False
-    libraries_only: bool = False
 
 
 def kinds() -> Iterator[Kind]:
     for size in data.DTYPES:
         for sigma in data.SIGMAS[size]:
-            yield Kind(f"sigma {sigma:g}", size, lambda n, size=size, sigma=sigma: data.normal(n, size, sigma))  # type: ignore[misc]
-        yield Kind("runs", size, lambda n, size=size: data.runs(n, size), libraries_only=True)  # type: ignore[misc]
-        yield Kind("rows", size, lambda n, size=size: data.rows(n, size), repeats=True)  # type: ignore[misc]
+            yield Kind(f"sigma {sigma:g}", "codes", size, partial(data.normal, itemsize=size, sigma=sigma))
+        yield Kind("runs", "runs", size, partial(data.runs, itemsize=size))
+        yield Kind("rows that repeat", "rows", size, partial(data.rows, itemsize=size))
+        yield Kind("rows alike", "copies", size, partial(data.rows, itemsize=size, kinds=1))
 
 
 def thread_counts(threads: int) -> list[int]:
@@ -68,7 +69,7 @@ def calibrate(threads: int, effort: Effort, begin: Begin, sizes: Sequence[int] =
         for count in thread_counts(threads):
             torch.set_num_threads(count)
             for kind in kinds():
-                begin(f"{kind.what}, {8 * kind.itemsize} bits, {count} thread{'s' * (count > 1)}")
+                begin(f"{kind.title}, {8 * kind.itemsize} bits, {count} thread{'s' * (count > 1)}")
                 rows += _rows(kind, count, sizes, effort)
     finally:
         torch.set_num_threads(usual)
@@ -77,17 +78,13 @@ def calibrate(threads: int, effort: Effort, begin: Begin, sizes: Sequence[int] =
 
 def _rows(kind: Kind, threads: int, sizes: Sequence[int], effort: Effort) -> Iterator[Row]:
     tensors = [kind.make(size // kind.itemsize) for size in sizes]
-    takers = [taker for taker in installed() if _takes(taker, kind, tensors[0])]
+    takers = [taker for taker in installed() if main_spec(taker, TensorSpec.of(tensors[0])) is not None]
     found = [time_each({taker.name: str(taker.stage) for taker in takers}, codes, effort) for codes in tensors]
     for taker in takers:
         mine = [timed[taker.name] for timed in found]
-        columns = [tuple(float(f"{getattr(t, what):.4g}") for t in mine) for what in ("ratio", "encode", "decode")]
-        yield Row(taker.name, kind.itemsize, threads, kind.repeats, *columns)
-
-
-def _takes(candidate: Candidate, kind: Kind, codes: Tensor) -> bool:
-    fits = candidate.by_trial or not kind.libraries_only
-    return fits and main_spec(candidate, TensorSpec.of(codes)) is not None
+        columns = [tuple(float(f"{getattr(t, name):.4g}") for t in mine) for name in ("ratio", "encode", "decode")]
+        what = "codes" if taker.by_trial and kind.what == "runs" else kind.what  # to these, runs are what they are for
+        yield Row(taker.name, kind.itemsize, threads, what, *columns)
 
 
 class Timed(NamedTuple):

@@ -45,7 +45,7 @@ def runs(count: int, itemsize: int, length: int = 64) -> Tensor:
 
 
 def rows(count: int, itemsize: int, kinds: int = 500) -> Tensor:
-    """Rows of which each is one of so many kinds; of few rows, one of fewer."""
+    """Rows of which each is one of so many kinds; where there are few, of fewer."""
     total = max(1, count // ROW)
     kinds = min(kinds, max(1, total // 32))
     distinct = normal(kinds * ROW, itemsize, 5.0).view(kinds, ROW)
