@@ -16,6 +16,7 @@ from .encoders import plain_huffman
 
 Spec = tuple[str, tuple[int, ...]]
 Options = dict[str, str]
+Stage = tuple[str, Options]
 
 SIZES = {"bool": 1, "uint8": 1, "int8": 1, "uint16": 2, "int16": 2, "float16": 2, "bfloat16": 2}
 SIZES |= {"uint32": 4, "int32": 4, "float32": 4, "uint64": 8, "int64": 8, "float64": 8}
@@ -28,9 +29,13 @@ RESTART = {1: 4096, 2: 64, 3: 16}
 def decode(data: bytes) -> tuple[Spec, bytes]:
     """The tensor that a buffer for the wire holds."""
     description, parts = read_wire(data)
-    chain, *given = description.split(";")
-    stages = [read_stage(text) for text in chain.split("|")]
-    specs = thread(stages, [read_spec(text) for text in given])
+    stages, given = read_description(description)
+    specs = thread(stages, given.pop(0), lambda name, before: given.pop(0))
+    assert not given
+    return restored(stages, specs, parts)
+
+
+def restored(stages: list[Stage], specs: list[Spec], parts: list[bytes]) -> tuple[Spec, bytes]:
     main, sides = parts[0], parts[1:]
     owners = [i for i, stage in enumerate(stages) for _ in side_names(*stage)]
     assert len(owners) == len(sides)
@@ -43,12 +48,62 @@ def decode(data: bytes) -> tuple[Spec, bytes]:
     return specs[0], main
 
 
-def read_wire(data: bytes) -> tuple[str, list[bytes]]:
+def decode_many(data: bytes) -> list[tuple[Spec, bytes]]:
+    """The tensors that a buffer for the wire of many holds."""
+    read_header(data, b"\x89lacmany")
+    reader = Reader(data, 24)
+    items, outlines, pieces = reader.number(), reader.number(), reader.number()
+    described = [read_description(reader.take(reader.number()).decode()) for _ in range(outlines)]
+    sizes = [reader.number() for _ in range(pieces)]
+    rows = []
+    for _ in range(items):
+        stages, (x,) = described[reader.number()]
+        specs = thread(stages, x, lambda name, before: decided(name, before, reader.number()))
+        names = ["main", *(side for stage in stages for side in side_names(*stage))]
+        rows.append((stages, specs, [reader.number() for _ in names]))
+    found = [reader.take(size) for size in sizes]
+    assert reader.at == len(data)
+    return [restored(stages, specs, [found[number] for number in numbers]) for stages, specs, numbers in rows]
+
+
+def decided(name: str, before: Spec, number: int) -> Spec:
+    """What became of a stage's output that the data decided: which of the widths, or how many elements."""
+    if name == "bound":
+        return ("int8", "int16", "int32")[number], before[1]
+    return "uint8", (number,)
+
+
+class Reader:
+    def __init__(self, data: bytes, at: int) -> None:
+        self.data, self.at = data, at
+
+    def take(self, count: int) -> bytes:
+        assert self.at + count <= len(self.data)
+        self.at += count
+        return self.data[self.at - count : self.at]
+
+    def number(self) -> int:
+        (byte,) = self.take(1)
+        return byte if byte < 128 else (byte & 127) + (self.number() << 7)
+
+
+def read_description(text: str) -> tuple[list[Stage], list[Spec]]:
+    """The stages, and the specs behind them."""
+    chain, *given = text.split(";")
+    return [read_stage(stage) for stage in chain.split("|")], [read_spec(spec) for spec in given]
+
+
+def read_header(data: bytes, expected: bytes) -> tuple[int, int]:
     magic, version, count, length, total, crc = struct.unpack("<8sBBHQI", data[:24])
-    assert magic == b"\x89laconic"
+    assert magic == expected
     assert version == 1
     assert total == len(data)
     assert crc == zlib.crc32(data[24:], zlib.crc32(data[:20]))
+    return count, length
+
+
+def read_wire(data: bytes) -> tuple[str, list[bytes]]:
+    count, length = read_header(data, b"\x89laconic")
     at = 24 + length
     lengths = struct.unpack(f"<{count}Q", data[at : at + 8 * count])
     at += 8 * count
@@ -60,7 +115,7 @@ def read_wire(data: bytes) -> tuple[str, list[bytes]]:
     return data[24 : 24 + length].decode(), parts
 
 
-def read_stage(text: str) -> tuple[str, Options]:
+def read_stage(text: str) -> Stage:
     text, _, version = text.rpartition("@")
     assert version == "1"
     name, _, options = text.partition(":")
@@ -73,9 +128,9 @@ def read_spec(text: str) -> Spec:
     return match[1], tuple(int(size) for size in match[2].split(",") if size)
 
 
-def thread(stages: list[tuple[str, Options]], given: list[Spec]) -> list[Spec]:
-    """The spec before the first stage and after each."""
-    specs = [given.pop(0)]
+def thread(stages: list[Stage], x: Spec, decide: Callable[[str, Spec], Spec]) -> list[Spec]:
+    """The spec before the first stage and after each; `decide` says those that the data decided."""
+    specs = [x]
     for name, options in stages:
         dtype, shape = specs[-1]
         if name == "bound" and options["width"] != "auto":
@@ -92,8 +147,7 @@ def thread(stages: list[tuple[str, Options]], given: list[Spec]) -> list[Spec]:
         elif name == "constant":
             specs.append(("uint8", (SIZES[dtype] * min(1, math.prod(shape)),)))
         else:
-            specs.append(given.pop(0))
-    assert not given
+            specs.append(decide(name, specs[-1]))
     return specs
 
 

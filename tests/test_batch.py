@@ -71,6 +71,49 @@ def test_a_batch_decodes_to_something_else_than_its_tensors(spec: str) -> None:
     assert_same([laconic.decode(Encoded.from_bytes(enc.to_bytes())) for enc in batch], expected)
 
 
+def wild(count: int) -> list[torch.Tensor]:
+    """Tensors of one spec: some with exceptions, some so spread out that their codes need more bits, some constant."""
+    tensors = [noise(seed, 6, 40) * 10.0**seed for seed in range(count)]
+    tensors[1][2, 3] = torch.nan
+    tensors[2][:, 7] = -torch.inf
+    tensors[4].fill_(0.3)
+    return tensors
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64, torch.bfloat16])
+@pytest.mark.parametrize(
+    "bound", ["rel=1e-2", "abs=0.05", "rel=1e-2,per=row", "rms=1e-3,per=channel", "rel=1e-4,width=16"]
+)
+def test_a_small_tensor_becomes_another_in_company(bound: str, dtype: torch.dtype) -> None:
+    """What is one call for all of them gives the parts that a call for each gives."""
+    for chain in (f"bound:{bound}", f"bound:{bound}|lorenzo:dims=1|zstd"):
+        codec, tensors = laconic.codec(chain), [x.to(dtype) for x in wild(6)] + [noise(9, 3, 40).to(dtype)]
+        batch = codec.encode_many(tensors)
+        for enc, x in zip(batch, tensors, strict=True):
+            alone = codec.encode(x)
+            assert (enc.chain, enc.specs) == (alone.chain, alone.specs)
+            assert enc.to_bytes() == alone.to_bytes()
+        assert_same(codec.decode_many(batch), [laconic.decode(enc) for enc in batch])
+
+
+def test_what_is_decoded_together_hangs_together() -> None:
+    codec = laconic.codec("bound:rel=1e-2")
+    first, second = codec.decode_many(codec.encode_many([noise(1, 8, 8), noise(2, 8, 8)]))
+    weight = torch.ones(8, 8, requires_grad=True)
+    product = (weight * first).sum()
+    second.zero_()
+    product.backward()
+    assert torch.equal(weight.grad, first)  # type: ignore[arg-type]
+    first.mul_(weight)
+
+
+def test_a_hint_that_nothing_uses_is_taken_in_silence() -> None:
+    with pytest.raises(SpecError, match="no use for rows="):
+        laconic.codec(SPEC).encode(ramp((8, 8)), rows=torch.arange(8))
+    with pytest.raises(SpecError, match="expected one for each of 2"):
+        laconic.codec(SPEC).encode_many([ramp((8, 8))] * 2, rows=[torch.arange(8)])
+
+
 @pytest.mark.parametrize("spec", CHAINS)
 def test_the_wire_loses_something(spec: str) -> None:
     batch = laconic.codec(spec).encode_many(ramp((n, 9, 16)) for n in (3, 1, 3, 5))
@@ -240,12 +283,24 @@ def test_one_piece_that_many_claim_is_copied_for_each() -> None:
     """A short buffer must not ask for the square of its length."""
     shapes = [f"{10**6 // n},{n}" for n in (1, 2, 4, 5, 8, 10)]
     texts = [f"cast:dtype=float16@1;float16[{shape}]".encode() for shape in shapes]
-    before = struct.pack("<III", len(texts), len(texts), 1)
-    before += b"".join(struct.pack("<H", len(text)) + text for text in texts) + struct.pack("<Q", 2 * 10**6)
-    rows = b"".join(struct.pack("<II", i, 0) for i in range(len(texts)))
+    before = bytes([len(texts), len(texts), 1])
+    before += b"".join(bytes([len(text)]) + text for text in texts) + b"\x80\x89\x7a"  # 2 * 10**6
+    rows = b"".join(bytes([i, 0]) for i in range(len(texts)))
     data = resealed(b"\x89lacmany\x01" + bytes(15) + before + rows + bytes(2 * 10**6))
     batch = EncodedBatch.from_bytes(data)
     assert len({enc.parts["main"].data_ptr() for enc in batch}) == 1
+
+
+def test_the_header_of_a_small_table_is_as_large_as_the_table() -> None:
+    """What every item adds beside its own parts: an outline's number, sizes, and the numbers of its pieces."""
+    few, many = (laconic.codec(SPEC).encode_many([noise(seed, 64, 64) for seed in range(n)]) for n in (2, 34))
+    own = [sum({p.data_ptr(): p.nbytes for enc in batch for p in enc.parts.values()}.values()) for batch in (few, many)]
+    assert (many.nbytes - own[1]) - (few.nbytes - own[0]) <= 32 * 20
+
+
+def test_a_number_without_end_is_read() -> None:
+    with pytest.raises(CorruptData, match="bits"):
+        EncodedBatch.from_bytes(resealed(b"\x89lacmany\x01" + bytes(15) + b"\xff" * 12))
 
 
 @needs_native

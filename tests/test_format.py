@@ -89,6 +89,16 @@ def test_codes_of_fixed_size_are_read_as_others(spec: str, dtype: torch.dtype) -
         assert_read_the_same(laconic.encode(ramp(shape).mul(40).to(dtype), spec))
 
 
+@pytest.mark.parametrize("spec", ["bound:rel=1e-2|huffman", "bound:rel=1e-4,per=row|lorenzo|bitpack", "affine", "raw"])
+def test_many_are_read_as_others(spec: str) -> None:
+    tensors = [ramp(shape) for shape in [*SHAPES, *[(9, 24)] * 8]] + [torch.full((30, 3), 2.5)]
+    tensors[4].view(-1)[7] = 3e30
+    batch = laconic.codec(spec).encode_many(tensors)
+    found = format_decoder.decode_many(batch.to_bytes())
+    expected = [laconic.decode(enc) for enc in batch]
+    assert [(shape, data) for (_, shape), data in found] == [(tuple(x.shape), bytes_of(x)) for x in expected]
+
+
 @pytest.mark.parametrize("dtype", [*FLOATS, torch.uint8, torch.int64, torch.bool])
 def test_a_constant_is_read_as_another(dtype: torch.dtype) -> None:
     for shape, value in itertools.product([(5,), (0,), (1,), (2, 3), ()], [0, 1]):

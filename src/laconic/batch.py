@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TypeVar, overload
 
 import torch
@@ -30,15 +30,17 @@ class EncodedBatch(Sequence[Encoded]):
     @classmethod
     def of(cls, items: Sequence[Encoded]) -> EncodedBatch:
         """Gathers all parts into one allocation."""
-        parts = _distinct(items)
-        sizes = [-(-part.nbytes // _ALIGNMENT) * _ALIGNMENT for part in parts.values()]
-        devices = {part.device for part in parts.values()}
-        if len(devices) > 1 or not parts:
+        parts = [part for part in _distinct(items).values() if part.nbytes]
+        devices = {part.device for part in parts}
+        if len(devices) != 1:
             return cls(tuple(items))
+        sizes = [size for part in parts for size in (part.nbytes, -part.nbytes % _ALIGNMENT)]
         memory = torch.empty(sum(sizes), dtype=torch.uint8, device=devices.pop())
-        moved = {}
-        for (key, part), place in zip(parts.items(), memory.split(sizes), strict=True):
-            moved[key] = place[: part.nbytes].view(part.dtype).view(part.shape).copy_(part)
+        rooms = [
+            room.view(part.dtype).view(part.shape) for room, part in zip(memory.split(sizes)[::2], parts, strict=True)
+        ]
+        torch._foreach_copy_(rooms, parts)
+        moved = {key_of(part): room for part, room in zip(parts, rooms, strict=True)}
         return cls(tuple(_with_parts(item, moved) for item in items))
 
     @property
@@ -124,7 +126,9 @@ def _distinct(items: Sequence[Encoded]) -> dict[Key, Tensor]:
 
 
 def _with_parts(item: Encoded, moved: Mapping[Key, Tensor]) -> Encoded:
-    return replace(item, parts={name: moved[key_of(part)] for name, part in item.parts.items()})
+    """What has no bytes moves nowhere."""
+    parts = {name: moved[key_of(part)] if part.nbytes else part for name, part in item.parts.items()}
+    return Encoded(item.chain, item.specs, parts)
 
 
 def _flatten(batch: EncodedBatch) -> tuple[list[Encoded], None]:

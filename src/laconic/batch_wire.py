@@ -1,15 +1,15 @@
 """EncodedBatch <-> one buffer for the wire, specified in docs/format.md.
 
-    | header, 24 bytes | counts | descriptions | lengths of pieces | items | piece | piece | ..
+    | header, 24 bytes | counts | outlines | lengths of pieces | items | piece | piece | ..
 
-An item names its description and its parts' pieces by number: what several have in common is stored once.
+An item names its outline and its parts' pieces by number: what several have in common is stored once. Between them
+stands what the data decided, so that small tensors of one spec cost some ten bytes each, and not a description.
 """
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Sequence
-from typing import Any
+from typing import NamedTuple
 
 from torch import Tensor
 
@@ -17,41 +17,55 @@ from laconic import description
 from laconic.batch import EncodedBatch, key_of
 from laconic.encoded import Encoded, promised_parts
 from laconic.errors import CorruptData, SpecError
+from laconic.stage import PartSpec, TensorSpec
 from laconic.wire import HEADER, copied, part_from, raw_bytes, seal, unseal
 
 MAGIC = b"\x89lacmany"
-_COUNTS = struct.Struct("<III")  # items, descriptions, pieces
+_MOST_BITS = 63  # of a number
 
 
 def to_bytes(batch: EncodedBatch) -> bytes:
     before, pieces = _layout(batch)
-    return seal(MAGIC, 0, 0, [*before, *(raw_bytes(piece) for piece in pieces)])
+    return seal(MAGIC, 0, 0, [before, *(raw_bytes(piece) for piece in pieces)])
 
 
 def wire_size(batch: EncodedBatch) -> int:
     before, pieces = _layout(batch)
-    return HEADER.size + sum(map(len, before)) + sum(piece.nbytes for piece in pieces)
+    return HEADER.size + len(before) + sum(piece.nbytes for piece in pieces)
 
 
-def _layout(batch: EncodedBatch) -> tuple[list[bytes], list[Tensor]]:
+def _layout(batch: EncodedBatch) -> tuple[bytes, list[Tensor]]:
     """All that comes before the pieces, and the pieces: each only once, and all empty ones as one."""
-    texts: dict[bytes, int] = {}
+    outlines: dict[bytes, int] = {}
     numbers: dict[object, int] = {}
     pieces: list[Tensor] = []
-    rows = []
+    rows = bytearray()
     for item in batch:
-        row = [texts.setdefault(description.describe(item).encode(), len(texts))]
+        _put(rows, outlines.setdefault(description.outline(item).encode(), len(outlines)))
+        for promised, found in description.decided(item):
+            _put(rows, promised.dtypes.index(found.dtype) if promised.dtypes else found.numel)
         for name in promised_parts(item.chain, item.specs):
             part = item.parts[name]
             number = numbers.setdefault(key_of(part) if part.nbytes else None, len(pieces))
             if number == len(pieces):
                 pieces.append(part)
-            row.append(number)
-        rows.append(struct.pack(f"<{len(row)}I", *row))
-    before = [_COUNTS.pack(len(batch), len(texts), len(pieces))]
-    before += [struct.pack("<H", len(text)) + text for text in texts]
-    before += [struct.pack("<Q", piece.nbytes) for piece in pieces]
-    return before + rows, pieces
+            _put(rows, number)
+    before = bytearray()
+    _put(before, len(batch), len(outlines), len(pieces))
+    for text in outlines:
+        _put(before, len(text))
+        before += text
+    _put(before, *(piece.nbytes for piece in pieces))
+    return bytes(before + rows), pieces
+
+
+def _put(to: bytearray, *numbers: int) -> None:
+    """Seven bits to a byte, the lowest first; the highest bit says that more follow."""
+    for number in numbers:
+        while number > 0x7F:
+            to.append(number & 0x7F | 0x80)
+            number >>= 7
+        to.append(number)
 
 
 def from_bytes(data: bytes | bytearray | memoryview) -> EncodedBatch:
@@ -60,33 +74,42 @@ def from_bytes(data: bytes | bytearray | memoryview) -> EncodedBatch:
     view = memoryview(data).cast("B")
     unseal(view, MAGIC)
     reader = _Reader(view[HEADER.size :])
-    item_count, text_count, piece_count = reader.unpack(_COUNTS.format)
-    parsed = [description.parse(bytes(reader.take(*reader.unpack("<H")))) for _ in reader.each(text_count)]
-    lengths = [reader.unpack("<Q")[0] for _ in reader.each(piece_count)]
-    rows = [_read_row(reader, parsed) for _ in reader.each(item_count)]
+    item_count, outline_count, piece_count = (reader.number() for _ in range(3))
+    outlines = [description.parse_outline(bytes(reader.take(reader.number()))) for _ in reader.each(outline_count)]
+    lengths = [reader.number() for _ in reader.each(piece_count)]
+    rows = [_read_row(reader, outlines) for _ in reader.each(item_count)]
     pieces = [copied(reader.take(length)) for length in lengths]
     if reader.rest:
         raise CorruptData(f"expected the end, found {len(reader.rest)} more bytes")
-    return EncodedBatch(tuple(_item(*parsed[text], numbers, pieces) for text, numbers in rows))
+    return EncodedBatch(tuple(_item(row, pieces) for row in rows))
 
 
-def _read_row(reader: _Reader, parsed: Sequence[Any]) -> tuple[int, dict[str, int]]:
-    (text,) = reader.unpack("<I")
-    if text >= len(parsed):
-        raise CorruptData(f"expected one of {len(parsed)} descriptions, found number {text}")
-    names = promised_parts(*parsed[text])
-    return text, dict(zip(names, reader.unpack(f"<{len(names)}I"), strict=True))
+class _Row(NamedTuple):
+    """An item, with the numbers of its parts' pieces."""
+
+    chain: description.Chain
+    specs: tuple[TensorSpec, ...]
+    numbers: dict[str, int]
 
 
-def _item(chain: Any, specs: Any, numbers: dict[str, int], pieces: Sequence[Tensor]) -> Encoded:
+def _read_row(reader: _Reader, outlines: Sequence[tuple[description.Chain, TensorSpec]]) -> _Row:
+    number = reader.number()
+    if number >= len(outlines):
+        raise CorruptData(f"expected one of {len(outlines)} outlines, found number {number}")
+    chain, x = outlines[number]
+    specs = description.thread(chain, x, reader.decided)
+    return _Row(chain, specs, {name: reader.number() for name in promised_parts(chain, specs)})
+
+
+def _item(row: _Row, pieces: Sequence[Tensor]) -> Encoded:
     """Its parts lie in the memory of the pieces: claims that many have one make no copies of it."""
     parts = {}
-    for name, promised in promised_parts(chain, specs).items():
-        number = numbers[name]
+    for name, promised in promised_parts(row.chain, row.specs).items():
+        number = row.numbers[name]
         if number >= len(pieces):
             raise CorruptData(f"part '{name}': expected one of {len(pieces)} pieces, found number {number}")
         parts[name] = part_from(name, promised, pieces[number])
-    return Encoded(chain, specs, parts)
+    return Encoded(row.chain, row.specs, parts)
 
 
 class _Reader:
@@ -101,8 +124,23 @@ class _Reader:
         taken, self.rest = self.rest[:count], self.rest[count:]
         return taken
 
-    def unpack(self, layout: str) -> tuple[int, ...]:
-        return struct.unpack(layout, self.take(struct.calcsize(layout)))
+    def number(self) -> int:
+        number = 0
+        for shift in range(0, _MOST_BITS, 7):
+            (byte,) = self.take(1)
+            number |= (byte & 0x7F) << shift
+            if byte < 0x80:
+                return number
+        raise CorruptData(f"expected a number of at most {_MOST_BITS} bits, found a longer one")
+
+    def decided(self, promised: PartSpec) -> TensorSpec:
+        """What became of a tensor that the data decided."""
+        number, most = self.number(), len(promised.dtypes) - 1 if promised.dtypes else promised.tensor.numel
+        if number > most:
+            raise CorruptData(f"expected {promised.tensor} at most, found number {number} of {most}")
+        if promised.dtypes:
+            return TensorSpec(promised.tensor.shape, promised.dtypes[number])
+        return TensorSpec((number,), promised.tensor.dtype)
 
     def each(self, count: int) -> range:
         """As often as is claimed; a claim of more than there are bytes is none."""

@@ -112,7 +112,8 @@ class Codec:
         for x, hint in zip(batch, hints, strict=True):
             check_tensor(x)
             self._check_hint(hint)
-            self.out_spec(TensorSpec.of(x))
+        for spec in {TensorSpec.of(x) for x in batch}:
+            self.out_spec(spec)
         return EncodedBatch.of(self._encode_all(batch, [Run(*pair) for pair in zip(batch, hints, strict=True)]))
 
     def _encode_all(self, batch: list[Tensor], runs: list[Run]) -> list[Encoded]:

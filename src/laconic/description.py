@@ -9,14 +9,14 @@ others follow from the stages' own promises.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import torch
 
 from laconic import grammar
 from laconic.encoded import Encoded, Link
 from laconic.errors import CorruptData, LaconicError, VersionError
-from laconic.stage import TensorSpec
+from laconic.stage import PartSpec, TensorSpec
 
 FORMAT = 1
 """Of the wire and of the file. Raised when either changes in a way that an older laconic would misread."""
@@ -31,17 +31,44 @@ DTYPES: dict[str, torch.dtype] = {name: getattr(torch, name) for name in _NAMES.
 """What a description may name, and a file may hold."""
 
 
+Chain = tuple[Link, ...]
+
+
 def describe(enc: Encoded) -> str:
-    undecided = [
-        repr(after)
-        for link, before, after in zip(enc.chain, enc.specs, enc.specs[1:], strict=False)
-        if not link.stage.out_spec(before).main.exact
-    ]
-    return ";".join(["|".join(map(str, enc.chain)), repr(enc.spec), *undecided])
+    return ";".join([outline(enc), *(repr(after) for _, after in decided(enc))])
 
 
-def parse(text: str | bytes) -> tuple[tuple[Link, ...], tuple[TensorSpec, ...]]:
+def outline(enc: Encoded) -> str:
+    """Without what the data decided."""
+    return "|".join(map(str, enc.chain)) + f";{enc.spec!r}"
+
+
+def decided(enc: Encoded) -> list[tuple[PartSpec, TensorSpec]]:
+    """What was promised of each boundary that the data decided, and what it became."""
+    boundaries = zip(enc.chain, enc.specs, enc.specs[1:], strict=False)
+    promised = [(link.stage.out_spec(before).main, after) for link, before, after in boundaries]
+    return [(main, after) for main, after in promised if not main.exact]
+
+
+def parse(text: str | bytes) -> tuple[Chain, tuple[TensorSpec, ...]]:
     """The chain and the specs of all boundaries."""
+    chain, given = _parse(text)
+    pending = iter(given[1:])
+    specs = thread(chain, given[0], lambda promised: next(pending, promised.tensor))
+    if len(given) != (used := 1 + sum(not main.exact for main in _promised(chain, specs))):
+        raise CorruptData(f"expected {used} specs, found {len(given)}")
+    return chain, specs
+
+
+def parse_outline(text: bytes) -> tuple[Chain, TensorSpec]:
+    """The chain and the spec of what went in."""
+    chain, given = _parse(text)
+    if len(given) != 1:
+        raise CorruptData(f"expected the spec of what went in alone, found {len(given)}")
+    return chain, given[0]
+
+
+def _parse(text: str | bytes) -> tuple[Chain, list[TensorSpec]]:
     try:
         text = text if isinstance(text, str) else text.decode()
     except UnicodeDecodeError as error:
@@ -49,26 +76,27 @@ def parse(text: str | bytes) -> tuple[tuple[Link, ...], tuple[TensorSpec, ...]]:
     chain_text, *spec_texts = text.split(";")
     chain = tuple(_parse_link(link) for link in chain_text.split("|"))
     grammar.check_order(link.stage for link in chain)
-    given = [_parse_spec(spec) for spec in spec_texts]
+    if not spec_texts:
+        raise CorruptData(f"'{text}' does not say what went in")
+    return chain, [_parse_spec(spec) for spec in spec_texts]
+
+
+def thread(chain: Chain, x: TensorSpec, decide: Callable[[PartSpec], TensorSpec]) -> tuple[TensorSpec, ...]:
+    """The specs of all boundaries; `decide` says what became of those that the data decided."""
+    specs = [x]
     try:
-        specs = _thread(chain, given)
+        for link in chain:
+            main = link.promise(specs[-1]).main
+            specs.append(main.tensor if main.exact else decide(main))
     except VersionError:
         raise
     except LaconicError as error:
-        raise CorruptData(f"The description '{text}' contradicts itself: {error}") from error
-    return chain, specs
-
-
-def _thread(chain: Sequence[Link], given: list[TensorSpec]) -> tuple[TensorSpec, ...]:
-    pending = iter(given)
-    specs = [next(pending, TensorSpec((), torch.float32))]
-    for link in chain:
-        main = link.promise(specs[-1]).main
-        specs.append(main.tensor if main.exact else next(pending, main.tensor))
-    used = 1 + sum(not link.stage.out_spec(x).main.exact for link, x in zip(chain, specs, strict=False))
-    if len(given) != used:
-        raise CorruptData(f"expected {used} specs, found {len(given)}")
+        raise CorruptData(f"The description of {x} contradicts itself: {error}") from error
     return tuple(specs)
+
+
+def _promised(chain: Chain, specs: Sequence[TensorSpec]) -> list[PartSpec]:
+    return [link.stage.out_spec(x).main for link, x in zip(chain, specs, strict=False)]
 
 
 def _parse_link(text: str) -> Link:

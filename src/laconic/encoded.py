@@ -186,6 +186,7 @@ def _check_splits(chain: tuple[Link, ...], x: TensorSpec, refusal: str) -> None:
             raise SpecError(f"{refusal}: '{link.stage}' foretells the samples of {before} from each other")
 
 
+@remembered
 def has_fixed_size(chain: tuple[Link, ...], x: TensorSpec) -> bool:
     """Whether every part's spec is known before the data is."""
     return all(promised.exact for promised in promises(chain, x))

@@ -89,12 +89,15 @@ class _Way(NamedTuple):
 
 
 def all_over(runs: Sequence[Run], links: Links, nbytes: int) -> None:
-    """`over` for each of many tensors, which have so many bytes in all."""
+    """`over` for each of many tensors that came equally far, and had so many bytes in all."""
     if worth_threads(len(runs), nbytes):
         side_by_side(lambda run: run.over(links), runs)
         return
-    ways = _ways([run.ahead(links) for run in runs])
-    for way in ways:
+    ahead: dict[TensorSpec, tuple[Step, ...]] = {}
+    for run in runs:
+        if run.specs[-1] not in ahead:
+            ahead[run.specs[-1]] = run.ahead(links)
+    for way in _ways([ahead[run.specs[-1]] for run in runs]):
         mine = [runs[place] for place in way.places]
         for step in way.steps:
             given = step.encode_many([run.main for run in mine], [run.context for run in mine])
@@ -131,7 +134,9 @@ def decode_all(items: Sequence[Encoded]) -> list[Tensor]:
 def _ways(plans: Sequence[tuple[Step, ...]]) -> list[_Way]:
     ways: dict[tuple[Step, ...], _Way] = {}
     for place, plan in enumerate(plans):
-        ways.setdefault(plan, _Way(plan, [])).places.append(place)
+        if plan not in ways:
+            ways[plan] = _Way(plan, [])
+        ways[plan].places.append(place)
     return list(ways.values())
 
 

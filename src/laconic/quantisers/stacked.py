@@ -62,7 +62,8 @@ def decode_alike(batch: Sequence[Parts], specs: Sequence[TensorSpec]) -> dict[in
         step = torch.cat([batch[place].side["step"].reshape(-1) for place in places])
         out = torch.empty(codes.shape, dtype=x.dtype, device=codes.device)
         torch.ops.laconic.bound_decode_out.default(codes, step, out)
-        for place, restored in zip(places, out.unbind(), strict=True):
+        for place, view in zip(places, out.unbind(), strict=True):
+            restored = view.data  # with a version of its own: what is done to one says nothing of the others
             put_exceptions(restored, batch[place].side["index"], batch[place].side["values"])
             found[place] = restored
     return found
