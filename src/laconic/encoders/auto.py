@@ -64,8 +64,11 @@ class Auto(Stage):
             return  # no sample is worth its time
         sample = sample_of(batch, thorough=self.prefer == "ratio")
         for candidate, curve, least in plan.others:
+            hope = None if every or least >= best or sample.thorough else candidate.hope(sample)
+            if hope is not None:
+                least = plan.terms.forecast(candidate, curve, hope).cost
             if least < best or every:
-                forecast = plan.terms.forecast(candidate, curve, candidate.outcome(sample, candidate.stage))
+                forecast = plan.terms.forecast(candidate, curve, candidate.outcome(sample))
                 best = min(best, forecast.cost)
                 yield forecast
 

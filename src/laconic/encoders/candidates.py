@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, cached_property
 from importlib.util import find_spec
 from types import MappingProxyType
 from typing import Any, NamedTuple
@@ -14,6 +14,10 @@ from laconic import registry
 from laconic.encoders.sample import Sample
 from laconic.errors import SpecError
 from laconic.stage import PartSpec, Stage, TensorSpec
+
+
+MOSTLY_NEW = 0.95
+HOPED_FOR = 0.75
 
 
 class Outcome(NamedTuple):
@@ -26,20 +30,50 @@ class Outcome(NamedTuple):
     """Of `runs`, of `rows` that are somewhere before, and of `copies`: rows in matches of many."""
 
 
-@dataclass(frozen=True)
+class Trial(NamedTuple):
+    """For encoders that are somebody's library: some pieces are compressed to know how large the rest becomes.
+    `token`: the bytes that stand for a row that is among the `window` bytes before; `table`: once in 128 KiB."""
+
+    token: float
+    window: int
+    table: int
+
+    def outcome(self, sample: Sample, stage: Any) -> Outcome:
+        """Fewer rows repeat among the pieces than in the whole."""
+        nbytes = len(sample.pieces)
+        ratio = max(len(stage.compress(sample.pieces)) - self.table, 1) / nbytes
+        if sample.row:
+            fresh, tokens, _ = _shares(sample, max(1, nbytes // sample.row_bytes), self.window)
+            ratio = min(1.0, max(ratio - tokens * self.token / sample.row_bytes, 0.0) / fresh)
+        return self._outcome(sample, ratio)
+
+    def hope(self, sample: Sample) -> Outcome:
+        """The best to be hoped for: nothing, where no more words repeat than by chance. Where it is rows that do, new
+        ones do not become much smaller than their entropy."""
+        if sample.itemsize > 4:
+            return Outcome(0.0, 0.0)
+        if not sample.has_structure:
+            return _evenly(sample, math.inf)
+        rows_only = sample.row and not sample.in_runs and _shares(sample, sample.rows, self.window)[0] < MOSTLY_NEW
+        return self._outcome(sample, HOPED_FOR * sample.entropy_bits / 8 / sample.itemsize if rows_only else 0.0)
+
+    def _outcome(self, sample: Sample, ratio: float) -> Outcome:
+        outcome = _with_rows(sample, ratio, self.token, self.window)
+        return outcome._replace(nbytes=outcome.nbytes + self.table * (1 + sample.nbytes // (1 << 17)))
+
+
+@dataclass(frozen=True, eq=False)
 class Candidate:
     """An encoder, by name and options; `library`: what it needs to be installed."""
 
     name: str
-    outcome: Callable[[Sample, Stage], Outcome]
+    foretell: Callable[[Sample], Outcome] | Trial
     options: Mapping[str, Any] = field(default_factory=dict)
     library: str | None = None
-    by_trial: bool = False
-    """Whether a sample has to be encoded to know: more expensive, so those are asked last."""
 
-    @property
+    @cached_property
     def stage(self) -> Stage:
-        return _stage(self.name, tuple(self.options.items()))
+        return registry.find(self.name)(**self.options)
 
     @property
     def known(self) -> bool:
@@ -49,35 +83,38 @@ class Candidate:
     def installed(self) -> bool:
         return self.known and (self.library is None or find_spec(self.library) is not None)
 
+    @property
+    def by_trial(self) -> bool:
+        return isinstance(self.foretell, Trial)
 
-def _raw(sample: Sample, stage: Stage) -> Outcome:
+    def hope(self, sample: Sample) -> Outcome | None:
+        """What it gives at best, where that is known sooner than what it gives."""
+        return self.foretell.hope(sample) if isinstance(self.foretell, Trial) else None
+
+    def outcome(self, sample: Sample) -> Outcome:
+        return self.foretell.outcome(sample, self.stage) if isinstance(self.foretell, Trial) else self.foretell(sample)
+
+
+def _raw(sample: Sample) -> Outcome:
     return _evenly(sample, sample.nbytes)
 
 
-def _bitpack(sample: Sample, stage: Stage) -> Outcome:
+def _bitpack(sample: Sample) -> Outcome:
     return _in_blocks(sample, 1 + 4 * -(-sample.count // 4096) + sample.count / 32 * sample.block_bytes)
 
 
-def _huffman(sample: Sample, stage: Stage) -> Outcome:
+def _huffman(sample: Sample) -> Outcome:
     return _in_blocks(sample, _book_bytes(sample) + sample.count * sample.huffman_bits / 8)
 
 
-def _rans(sample: Sample, stage: Stage) -> Outcome:
+def _rans(sample: Sample) -> Outcome:
     return _in_blocks(sample, 32 + 1.5 * sample.found.kinds + sample.count * sample.entropy_bits / 8)
 
 
-def _vlz(sample: Sample, stage: Stage) -> Outcome:
+def _vlz(sample: Sample) -> Outcome:
     """Rows that are somewhere before take a distance, and as many as follow each other there are one match."""
     outcome = _with_rows(sample, sample.huffman_bits / 8 / sample.itemsize, token=1.5, window=math.inf)
     return outcome._replace(nbytes=outcome.nbytes + _book_bytes(sample) + 16)
-
-
-def _zstd(sample: Sample, stage: Stage) -> Outcome:
-    return _by_trial(sample, stage, token=3.5, window=1 << 19, table=52)
-
-
-def _lz4(sample: Sample, stage: Stage) -> Outcome:
-    return _by_trial(sample, stage, token=5.0, window=1 << 16, table=0)
 
 
 def _evenly(sample: Sample, nbytes: float) -> Outcome:
@@ -95,25 +132,12 @@ def _book_bytes(sample: Sample) -> float:
     return 3 + 0.55 * sample.found.kinds + 2 * sections * max(-(-sample.count // 8192), min(16, sample.count // 256))
 
 
-def _by_trial(sample: Sample, stage: Any, token: float, window: int, table: int) -> Outcome:
-    """Pieces are compressed, of which fewer rows repeat than of the whole; a `table` comes once in 128 KiB."""
-    if not sample.thorough and sample.itemsize <= 4 and not sample.has_structure:
-        return _evenly(sample, math.inf)
-    nbytes = len(sample.pieces)
-    ratio = max(len(stage.compress(sample.pieces)) - table, 1) / nbytes
-    if sample.row:
-        fresh, tokens, _ = _shares(sample, max(1, nbytes // sample.row_bytes), window)
-        ratio = min(1.0, max(ratio - tokens * token / sample.row_bytes, 0.0) / fresh)
-    outcome = _with_rows(sample, ratio, token, window)
-    return outcome._replace(nbytes=outcome.nbytes + table * (1 + sample.nbytes // (1 << 17)))
-
-
 def _with_rows(sample: Sample, ratio: float, token: float, window: float) -> Outcome:
     """Rows that are among the `window` bytes before take a token of so many bytes, or are part of a match before;
     others become as large as `ratio` says."""
     if not sample.row:
         return Outcome(sample.nbytes * ratio, ratio)
-    fresh, tokens, copies = _shares(sample, sample.nbytes / sample.row_bytes, window)
+    fresh, tokens, copies = _shares(sample, sample.rows, window)
     nbytes = sample.nbytes * (fresh * ratio + tokens * token / sample.row_bytes)
     return Outcome(nbytes, ratio, {"rows": tokens, "copies": copies})
 
@@ -132,14 +156,9 @@ CANDIDATES = (
     Candidate("huffman", _huffman),
     Candidate("rans", _rans),
     Candidate("vlz", _vlz),
-    Candidate("zstd", _zstd, {"level": 1}, library="zstandard", by_trial=True),
-    Candidate("lz4", _lz4, library="lz4", by_trial=True),
+    Candidate("zstd", Trial(3.5, 1 << 19, 52), {"level": 1}, library="zstandard"),
+    Candidate("lz4", Trial(5.0, 1 << 16, 0), library="lz4"),
 )
-
-
-@cache
-def _stage(name: str, options: tuple[tuple[str, Any], ...]) -> Stage:
-    return registry.find(name)(**dict(options))
 
 
 @cache

@@ -33,11 +33,14 @@ class Sample:
         width = spec.shape[-1] if len(spec.shape) > 1 else 0
         self.row = width if LEAST_ROW <= width * self.itemsize <= MOST_ROW and self.itemsize <= 4 else 0
         self.row_bytes = max(self.row * self.itemsize, 1)
+        self.rows = spec.numel // max(self.row, 1)
 
     @cached_property
     def found(self) -> ops.Survey:
         blocks, rows = (2048, 4096) if self.thorough else (512, 512)
-        rows = max(64, min(rows, self.codes.nbytes // (8 * self.row_bytes)))  # of a small tensor not all: it costs
+        if not self.thorough:  # of a small tensor fewer: they cost as much, and save less
+            blocks = max(128, min(blocks, self.codes.numel() // (16 * ops.BLOCK)))
+            rows = max(64, min(rows, self.codes.nbytes // (8 * self.row_bytes)))
         return ops.Survey.of(torch.ops.laconic.survey(self.codes, self.row, blocks, rows))
 
     @property
@@ -98,19 +101,23 @@ class Sample:
         rate = (self._kinds_among(window + step) - self._kinds_among(window)) / step
         return (1 - self.same) * (self._kinds_among(window) + (rows - window) * rate) / rows
 
+    @cached_property
+    def _kinds(self) -> list[tuple[int, int]]:
+        """How often rows stand, and how many kinds so often."""
+        return [(times, kinds) for times, kinds in enumerate(self.found.row_kinds, 1) if kinds]
+
     def _kinds_among(self, rows: float) -> float:
         """How many kinds so many rows have: of fewer than the sample by rarefaction, of more by Chao's estimate."""
-        kinds = self.found.row_kinds
-        seen = sum(k * number for k, number in enumerate(kinds, 1))
-        once, twice = kinds[0], kinds[1]
+        seen = sum(times * kinds for times, kinds in self._kinds)
+        once, twice = self.found.row_kinds[:2]
         if once == seen:
             return rows  # nothing repeats: it would be a guess that more of it does
         if rows <= seen:
             missed = 1 - rows / seen
-            return sum(number * (1 - missed**k) for k, number in enumerate(kinds, 1) if number)
+            return sum(kinds * (1 - missed**times) for times, kinds in self._kinds)
         unseen = once * once / (2 * twice) if twice else once * (once - 1) / 2
         left = (1 - once / (seen * unseen + once)) ** (rows - seen) if unseen else 1.0
-        return sum(kinds) + unseen * (1 - left)
+        return sum(kinds for _, kinds in self._kinds) + unseen * (1 - left)
 
     @cached_property
     def pieces(self) -> Any:
