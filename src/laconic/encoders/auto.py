@@ -153,5 +153,6 @@ def sample_of(batch: Sequence[Tensor], thorough: bool) -> Sample:
 
 
 def _row_of(x: Tensor) -> Tensor:
-    codes = as_codes(x, x.dtype if not x.dtype.is_floating_point else INTEGERS[x.element_size()])
+    plain = not x.dtype.is_floating_point and x.is_contiguous() and not x.requires_grad
+    codes = x if plain else as_codes(x, INTEGERS[x.element_size()] if x.dtype.is_floating_point else x.dtype)
     return codes.view(-1)

@@ -27,7 +27,7 @@ class Outcome(NamedTuple):
     nbytes: float
     ratio: float
     others: Mapping[str, float] = MappingProxyType({})
-    """Of `runs`, of `rows` that are somewhere before, and of `copies`: rows in matches of many."""
+    """Of `rows` that are somewhere before, and of `copies`: those in matches of many."""
 
 
 class Trial(NamedTuple):
@@ -100,15 +100,15 @@ def _raw(sample: Sample) -> Outcome:
 
 
 def _bitpack(sample: Sample) -> Outcome:
-    return _in_blocks(sample, 1 + 4 * -(-sample.count // 4096) + sample.count / 32 * sample.block_bytes)
+    return _evenly(sample, 1 + 4 * -(-sample.count // 4096) + sample.count / 32 * sample.block_bytes)
 
 
 def _huffman(sample: Sample) -> Outcome:
-    return _in_blocks(sample, _book_bytes(sample) + sample.count * sample.huffman_bits / 8)
+    return _evenly(sample, _book_bytes(sample) + sample.count * sample.huffman_bits / 8)
 
 
 def _rans(sample: Sample) -> Outcome:
-    return _in_blocks(sample, 32 + 1.5 * sample.found.kinds + sample.count * sample.entropy_bits / 8)
+    return _evenly(sample, 32 + 1.5 * sample.found.kinds + sample.count * sample.entropy_bits / 8)
 
 
 def _vlz(sample: Sample) -> Outcome:
@@ -119,11 +119,6 @@ def _vlz(sample: Sample) -> Outcome:
 
 def _evenly(sample: Sample, nbytes: float) -> Outcome:
     return Outcome(nbytes, nbytes / sample.nbytes)
-
-
-def _in_blocks(sample: Sample, nbytes: float) -> Outcome:
-    """By code or block, whose sizes are foreseen less well where codes come in runs."""
-    return Outcome(nbytes, nbytes / sample.nbytes, {"runs": sample.in_runs} if sample.in_runs else {})
 
 
 def _book_bytes(sample: Sample) -> float:

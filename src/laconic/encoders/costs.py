@@ -31,7 +31,7 @@ class Row(NamedTuple):
     itemsize: int
     threads: int
     what: str
-    """The kind of data: `codes`, which differ in how small they become, or `runs`, `rows` or `copies`."""
+    """The kind of data: `codes`, which differ in how small they become, or `rows` or `copies`."""
     ratios: tuple[float, ...]
     """Bytes out over bytes in."""
     encode: tuple[float, ...]
@@ -53,7 +53,7 @@ class Curve(NamedTuple):
     ratios: tuple[float, ...]
     seconds: tuple[Seconds, ...]
     others: Mapping[str, Seconds]
-    """Of data of other kinds: `runs`, `rows`, `copies`."""
+    """Of data of other kinds: `rows`, `copies`."""
 
     @property
     def least(self) -> float:

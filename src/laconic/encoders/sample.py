@@ -39,7 +39,7 @@ class Sample:
     def found(self) -> ops.Survey:
         blocks, rows = (2048, 4096) if self.thorough else (512, 512)
         if not self.thorough:  # of a small tensor fewer: they cost as much, and save less
-            blocks = max(128, min(blocks, self.codes.numel() // (16 * ops.BLOCK)))
+            blocks = max(128, min(blocks, self.codes.numel() // (32 * ops.BLOCK)))
             rows = max(64, min(rows, self.codes.nbytes // (8 * self.row_bytes)))
         return ops.Survey.of(torch.ops.laconic.survey(self.codes, self.row, blocks, rows))
 
@@ -66,13 +66,12 @@ class Sample:
         """Of a block of 32 codes as planes: a flag, and if not all are zero a width and the planes."""
         return 1 / 8 + self.found.planes / self.found.blocks
 
-    @cached_property
-    def in_runs(self) -> float:
-        """How much more often a code equals the one before than chance has it: 1 where nearly always."""
+    @property
+    def in_runs(self) -> bool:
+        """Whether most codes equal the one before, and not by chance."""
         found = self.found
         chance = found.squares / found.codes**2
-        equal = found.neighbours / max(found.codes - found.blocks, 1)
-        return max(0.0, 2 * (equal - chance) / (1 - chance) - 1) if chance < 1 else 0.0
+        return found.neighbours / max(found.codes - found.blocks, 1) > (1 + chance) / 2
 
     @cached_property
     def has_structure(self) -> bool:

@@ -47,7 +47,7 @@ def kinds() -> Iterator[Kind]:
     for size in data.DTYPES:
         for sigma in data.SIGMAS[size]:
             yield Kind(f"sigma {sigma:g}", "codes", size, partial(data.normal, itemsize=size, sigma=sigma))
-        yield Kind("runs", "runs", size, partial(data.runs, itemsize=size))
+        yield Kind("runs", "codes", size, partial(data.runs, itemsize=size))
         yield Kind("rows that repeat", "rows", size, partial(data.rows, itemsize=size))
         yield Kind("rows alike", "copies", size, partial(data.rows, itemsize=size, kinds=1))
 
@@ -83,8 +83,7 @@ def _rows(kind: Kind, threads: int, sizes: Sequence[int], effort: Effort) -> Ite
     for taker in takers:
         mine = [timed[taker.name] for timed in found]
         columns = [tuple(float(f"{getattr(t, name):.4g}") for t in mine) for name in ("ratio", "encode", "decode")]
-        what = "codes" if taker.by_trial and kind.what == "runs" else kind.what  # to these, runs are what they are for
-        yield Row(taker.name, kind.itemsize, threads, what, *columns)
+        yield Row(taker.name, kind.itemsize, threads, kind.what, *columns)
 
 
 class Timed(NamedTuple):
