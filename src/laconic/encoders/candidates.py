@@ -15,7 +15,6 @@ from laconic.encoders.sample import Sample
 from laconic.errors import SpecError
 from laconic.stage import PartSpec, Stage, TensorSpec
 
-
 MOSTLY_NEW = 0.95
 HOPED_FOR = 0.75
 

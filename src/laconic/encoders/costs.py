@@ -1,7 +1,7 @@
 """How long encoders take, from what `laconic bench calibrate` measured: the cost model of `auto`.
 
-    rows of seconds, by encoder, bytes of a code, threads, and how well the data compressed
-        --for so many bytes and threads-->  Curve: seconds by ratio
+rows of seconds, by encoder, bytes of a code, threads, and how well the data compressed
+    --for so many bytes and threads-->  Curve: seconds by ratio
 """
 
 from __future__ import annotations
@@ -107,7 +107,9 @@ class CostModel:
 
     def _curve(self, rows: Sequence[Row], threads: int, nbytes: int) -> Curve:
         mine = [row for row in rows if row.threads == threads]
-        points = sorted((self._at(row.ratios, nbytes), self._seconds(row, nbytes)) for row in mine if row.what == "codes")
+        points = sorted(
+            (self._at(row.ratios, nbytes), self._seconds(row, nbytes)) for row in mine if row.what == "codes"
+        )
         others = {row.what: self._seconds(row, nbytes) for row in mine if row.what != "codes"}
         return Curve(tuple(r for r, _ in points), tuple(s for _, s in points), others)
 

@@ -1,7 +1,7 @@
 """What encoders would make of some codes, foretold from a sample of them.
 
-    codes  --survey-->  symbols, blocks, rows alike  -->  bytes with each encoder
-           --some KiB, compressed-->  bytes with encoders that are somebody's library
+codes  --survey-->  symbols, blocks, rows alike  -->  bytes with each encoder
+       --some KiB, compressed-->  bytes with encoders that are somebody's library
 """
 
 from __future__ import annotations

@@ -1,0 +1,60 @@
+"""On what `auto` is held against every single encoder: tensors with a chain before it, and codes without."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from laconic import chain
+from laconic.bench.costs import data
+from laconic.run import Run
+
+TABLE_WIDTH = 256
+"""At most so many columns make a matrix a table of embeddings, whose rows may come in any order."""
+TABLE_CHAIN = "bound:rel=0.03|"
+FIELD_CHAINS = ("bound:rel=0.01|lorenzo|", "bound:rel=0.0001|lorenzo|")
+MANY = 4 << 20
+"""Values of a table that is tiled."""
+CODES = 1 << 20
+"""Bytes of synthetic codes."""
+
+
+class Case(NamedTuple):
+    """A tensor, and the beginning of the chain that `auto` ends."""
+
+    name: str
+    before: str
+    x: Tensor
+
+    @property
+    def codes(self) -> Tensor:
+        """What an encoder meets."""
+        return Run(self.x).over(chain.codec(self.before[:-1]).links).main if self.before else self.x
+
+
+def cases(tensors: Mapping[str, Tensor]) -> Iterator[Case]:
+    """Each tensor that was given, and codes that are made here."""
+    for name, x in tensors.items():
+        if x.dim() == 2 and x.shape[1] <= TABLE_WIDTH:
+            yield Case(name, TABLE_CHAIN, x)
+            yield Case(f"{name}, shuffled", TABLE_CHAIN, shuffles(x))
+        else:
+            for before in FIELD_CHAINS:
+                dims = ":dims=3" * (x.dim() >= 3)
+                yield Case(name, before[:-1] + dims + "|", x)
+    for sigma in (0.5, 2.0, 5.0, 20.0):
+        yield Case(f"normal, sigma {sigma:g}", "", data.normal(CODES, 1, sigma))
+    yield Case("normal, sigma 50, 16 bits", "", data.normal(CODES // 2, 2, 50.0))
+    yield Case("uniform", "", data.uniform(CODES, 1))
+    yield Case("runs", "", data.runs(CODES, 1))
+    yield Case("repeated rows", "", data.rows(CODES, 1))
+
+
+def shuffles(x: Tensor) -> Tensor:
+    """The rows again and again, each time in another order."""
+    random = torch.Generator().manual_seed(data.SEED)
+    times = max(2, MANY // max(x.numel(), 1))
+    return torch.cat([x[torch.randperm(len(x), generator=random)] for _ in range(times)])
