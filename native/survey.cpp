@@ -16,12 +16,17 @@ constexpr std::int64_t kBlock = 32, kWindow = 8;
 constexpr std::uint64_t kGolden = 0x9e3779b97f4a7c15;
 constexpr int kTables = 4;  // symbols that follow each other are counted apart: the same one would wait for itself
 
-// The i-th of `most` places that are spread over `total`: one anywhere in each stretch, so that no period is met.
-std::int64_t spread(std::int64_t i, std::int64_t most, std::int64_t total) {
-    if (total <= most) return i;
-    const std::int64_t begin = i * total / most, end = (i + 1) * total / most;
-    const auto noise = static_cast<std::uint32_t>(i) * std::uint32_t{2654435761u} >> 8;
-    return begin + static_cast<std::int64_t>(noise) % (end - begin);
+// Gives `body` as many of `total` places as `most`: one anywhere in each stretch, so that no period is met.
+template <class Body>
+void spread(std::int64_t most, std::int64_t total, Body body) {
+    std::int64_t begin = 0;
+    for (std::int64_t i = 0; i < most; ++i) {
+        const std::int64_t end = total <= most ? i + 1 : (i + 1) * total / most;
+        const std::uint32_t noise = static_cast<std::uint32_t>(i) * std::uint32_t{2654435761u} >> 8;
+        const bool alone = end - begin == 1;
+        body(begin + (alone ? 0 : static_cast<std::int64_t>(noise % static_cast<std::uint64_t>(end - begin))));
+        begin = end;
+    }
 }
 
 int symbol_of(std::uint8_t code) { return code; }
@@ -118,36 +123,47 @@ std::int64_t huffman_bits(const std::int64_t* symbols) {
 }
 
 // Of long rows, eight words.
-std::uint64_t hash_of(const unsigned char* row, std::int64_t nbytes) {
-    const std::int64_t words = std::min<std::int64_t>(8, (nbytes + 7) / 8);
-    std::uint64_t hash = 0;
-    for (std::int64_t i = 0; i < words; ++i) {
-        std::uint64_t word = 0;
-        const std::int64_t at = words > 1 ? (nbytes - 8) * i / (words - 1) : 0;
-        std::memcpy(&word, row + at, static_cast<std::size_t>(std::min<std::int64_t>(8, nbytes)));
-        word = (word + static_cast<std::uint64_t>(i)) * kGolden;
-        hash += (word ^ word >> 32) * (2 * static_cast<std::uint64_t>(i) + 1);
+class RowHash {
+public:
+    explicit RowHash(std::int64_t nbytes) : words_(std::min<std::int64_t>(8, (nbytes + 7) / 8)), short_(nbytes & 7) {
+        for (std::int64_t i = 0; i < words_ && nbytes >= 8; ++i) at_[i] = words_ > 1 ? (nbytes - 8) * i / (words_ - 1) : 0;
+        if (nbytes >= 8) short_ = 0;
     }
-    return hash;
-}
+
+    std::uint64_t operator()(const unsigned char* row) const {
+        std::uint64_t hash = 0, word = 0;
+        if (short_ > 0) std::memcpy(&word, row, short_);
+        for (std::int64_t i = 0; i < words_; ++i) {
+            if (short_ == 0) std::memcpy(&word, row + at_[i], sizeof word);
+            const std::uint64_t mixed = (word + static_cast<std::uint64_t>(i)) * kGolden;
+            hash += (mixed ^ mixed >> 32) * (2 * static_cast<std::uint64_t>(i) + 1);
+        }
+        return hash;
+    }
+
+private:
+    std::int64_t at_[8] = {}, words_;
+    std::size_t short_;  // the bytes of a row that is no word
+};
 
 bool count_rows(const SurveyJob& job, std::int64_t* found) {
     const std::int64_t nbytes = job.row * job.itemsize, rows = job.count / job.row;
     const std::int64_t all = (rows + kWindow - 1) / kWindow, windows = std::min(all, job.most_rows / kWindow);
     Counts kinds(windows * kWindow);
     if (!kinds.has_memory()) return false;
-    for (std::int64_t i = 0; i < windows; ++i) {
-        const std::int64_t begin = spread(i, windows, all) * kWindow, end = std::min(rows, begin + kWindow);
+    const RowHash hash_of(nbytes);
+    spread(windows, all, [&](std::int64_t window) {
+        const std::int64_t begin = window * kWindow, end = std::min(rows, begin + kWindow);
         std::uint64_t before = 0;
         for (std::int64_t row = begin; row < end; ++row) {
-            const std::uint64_t hash = hash_of(static_cast<const unsigned char*>(job.codes) + row * nbytes, nbytes);
+            const std::uint64_t hash = hash_of(static_cast<const unsigned char*>(job.codes) + row * nbytes);
             const bool equal = row > begin && hash == before;
             if (!equal) found[kAlikeRows] += kinds.add(hash);
             found[kRowPairs] += row > begin;
             found[kEqualRows] += equal;
             before = hash;
         }
-    }
+    });
     found[kRows] = found[kRowPairs] + windows;
     kinds.each([&](std::int64_t times) {
         ++found[kRowKinds + std::min<std::int64_t>(times, kMostAlike) - 1];
@@ -181,7 +197,7 @@ bool survey(const SurveyJob& job, std::int64_t* found) {
     const auto count = job.itemsize == 1   ? count_block<std::uint8_t>
                        : job.itemsize == 2 ? count_block<std::uint16_t>
                                            : count_block<std::uint32_t>;
-    for (std::int64_t i = 0; i < blocks; ++i) count(job, spread(i, blocks, all), tables, words, found);
+    spread(blocks, all, [&](std::int64_t block) { count(job, block, tables, words, found); });
     std::int64_t symbols[256];
     for (int symbol = 0; symbol < 256; ++symbol) {
         symbols[symbol] = 0;

@@ -150,8 +150,8 @@ CANDIDATES = (
     Candidate("huffman", _huffman),
     Candidate("rans", _rans),
     Candidate("vlz", _vlz),
-    Candidate("zstd", Trial(3.5, 1 << 19, 52), {"level": 1}, library="zstandard"),
-    Candidate("lz4", Trial(5.0, 1 << 16, 0), library="lz4"),
+    Candidate("zstd", Trial(3.5, 1 << 17, 52), {"level": 1}, library="zstandard"),
+    Candidate("lz4", Trial(5.0, 1 << 15, 0), library="lz4"),
 )
 
 

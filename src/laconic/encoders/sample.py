@@ -37,10 +37,10 @@ class Sample:
 
     @cached_property
     def found(self) -> ops.Survey:
-        blocks, rows = (2048, 4096) if self.thorough else (512, 512)
+        blocks, rows = (2048, 4096) if self.thorough else (512, 1024)
         if not self.thorough:  # of a small tensor fewer: they cost as much, and save less
-            blocks = max(128, min(blocks, self.codes.numel() // (32 * ops.BLOCK)))
-            rows = max(64, min(rows, self.codes.nbytes // (8 * self.row_bytes)))
+            blocks = max(128, min(blocks, self.codes.numel() // (64 * ops.BLOCK)))
+            rows = max(64, min(rows, self.codes.nbytes // (4 * self.row_bytes)))
         return ops.Survey.of(torch.ops.laconic.survey(self.codes, self.row, blocks, rows))
 
     @property
