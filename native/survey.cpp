@@ -12,7 +12,7 @@
 namespace laconic {
 namespace {
 
-constexpr std::int64_t kBlock = 32, kWindow = 8;
+constexpr std::int64_t kBlock = 32, kWindow = 8;  // codes; rows, or blocks, that are next to each other
 constexpr std::uint64_t kGolden = 0x9e3779b97f4a7c15;
 constexpr int kTables = 4;  // symbols that follow each other are counted apart: the same one would wait for itself
 
@@ -190,21 +190,24 @@ void summarise(const std::int64_t* symbols, bool wide, std::int64_t* found) {
 
 bool survey(const SurveyJob& job, std::int64_t* found) {
     std::fill_n(found, kSurveySize, 0);
-    const std::int64_t all = (job.count + kBlock - 1) / kBlock, blocks = std::min(all, job.most_blocks);
-    Counts words(blocks);
+    const std::int64_t all = (job.count + kBlock - 1) / kBlock, windows = (all + kWindow - 1) / kWindow;
+    Counts words(std::min(all, job.most_blocks));
     if (!words.has_memory()) return false;
     std::uint32_t tables[kTables][256] = {};
     const auto count = job.itemsize == 1   ? count_block<std::uint8_t>
                        : job.itemsize == 2 ? count_block<std::uint16_t>
                                            : count_block<std::uint32_t>;
-    spread(blocks, all, [&](std::int64_t block) { count(job, block, tables, words, found); });
+    spread(std::min(windows, job.most_blocks / kWindow), windows, [&](std::int64_t window) {
+        const std::int64_t begin = window * kWindow, end = std::min(all, begin + kWindow);
+        for (std::int64_t block = begin; block < end; ++block) count(job, block, tables, words, found);
+        found[kBlocks] += end - begin;
+    });
     std::int64_t symbols[256];
     for (int symbol = 0; symbol < 256; ++symbol) {
         symbols[symbol] = 0;
         for (const auto& table : tables) symbols[symbol] += table[symbol];
     }
     summarise(symbols, job.itemsize > 1, found);
-    found[kBlocks] = blocks;
     return job.row == 0 || count_rows(job, found);
 }
 

@@ -49,6 +49,9 @@ VARIABLE_SIZE = [
     "cast:dtype=bfloat16|huffman",
     "cast:dtype=float32|huffman",
     "bound:rel=1e-2|lorenzo|huffman",
+    "bound:rel=1e-2|auto",
+    "cast:dtype=bfloat16|auto:prefer=link:0.1",
+    "auto:prefer=speed",
 ]
 
 CHAINS = FIXED_SIZE + VARIABLE_SIZE

@@ -15,8 +15,8 @@ from laconic.encoders.sample import Sample
 from laconic.errors import SpecError
 from laconic.stage import PartSpec, Stage, TensorSpec
 
-MOSTLY_NEW = 0.95
 HOPED_FOR = 0.75
+"""Of the entropy of rows: what a compressor may make of them at best."""
 
 
 class Outcome(NamedTuple):
@@ -30,12 +30,16 @@ class Outcome(NamedTuple):
 
 
 class Trial(NamedTuple):
-    """For encoders that are somebody's library: some pieces are compressed to know how large the rest becomes.
-    `token`: the bytes that stand for a row that is among the `window` bytes before; `table`: once in 128 KiB."""
+    """For encoders that are somebody's library: some pieces are compressed to know how large the rest becomes."""
 
     token: float
+    """The bytes that stand for a row that is not far before."""
+    copy: float
+    """The bytes that stand for a byte of the rows that follow in the same match."""
     window: int
+    """How many bytes before are not far."""
     table: int
+    """The bytes that come once in 128 KiB."""
 
     def outcome(self, sample: Sample, stage: Any) -> Outcome:
         """Fewer rows repeat among the pieces than in the whole."""
@@ -52,13 +56,16 @@ class Trial(NamedTuple):
         if sample.itemsize > 4:
             return Outcome(0.0, 0.0)
         if not sample.has_structure:
-            return _evenly(sample, math.inf)
-        rows_only = sample.row and not sample.in_runs and _shares(sample, sample.rows, self.window)[0] < MOSTLY_NEW
-        return self._outcome(sample, HOPED_FOR * sample.entropy_bits / 8 / sample.itemsize if rows_only else 0.0)
+            return Outcome(math.inf, 1.0)
+        by_rows = sample.found.alike_rows + sample.found.equal_rows > 0 and not sample.in_runs
+        return self._outcome(sample, HOPED_FOR * sample.entropy_bits / 8 / sample.itemsize if by_rows else 0.0)
 
     def _outcome(self, sample: Sample, ratio: float) -> Outcome:
         outcome = _with_rows(sample, ratio, self.token, self.window)
-        return outcome._replace(nbytes=outcome.nbytes + self.table * (1 + sample.nbytes // (1 << 17)))
+        more = self.table * (1 + sample.nbytes // (1 << 17)) + self.copy * sample.nbytes * outcome.others.get(
+            "copies", 0
+        )
+        return outcome._replace(nbytes=outcome.nbytes + more)
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,8 +157,8 @@ CANDIDATES = (
     Candidate("huffman", _huffman),
     Candidate("rans", _rans),
     Candidate("vlz", _vlz),
-    Candidate("zstd", Trial(3.5, 1 << 17, 52), {"level": 1}, library="zstandard"),
-    Candidate("lz4", Trial(5.0, 1 << 15, 0), library="lz4"),
+    Candidate("zstd", Trial(token=3.5, copy=0.001, window=1 << 17, table=52), {"level": 1}, library="zstandard"),
+    Candidate("lz4", Trial(token=5.0, copy=0.004, window=1 << 15, table=0), library="lz4"),
 )
 
 

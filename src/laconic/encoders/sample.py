@@ -27,6 +27,9 @@ class Sample:
     """A sample for codes of `spec`, taken from these, which are like them and lie in a row. `thorough`: a larger one,
     where only the size counts, not the time to choose."""
 
+    found: ops.Survey
+    """Of codes of at most 4 bytes."""
+
     def __init__(self, codes: Tensor, spec: TensorSpec, thorough: bool = False) -> None:
         self.codes, self.thorough = codes, thorough
         self.count, self.nbytes, self.itemsize = spec.numel, spec.nbytes, spec.dtype.itemsize
@@ -34,19 +37,24 @@ class Sample:
         self.row = width if LEAST_ROW <= width * self.itemsize <= MOST_ROW and self.itemsize <= 4 else 0
         self.row_bytes = max(self.row * self.itemsize, 1)
         self.rows = spec.numel // max(self.row, 1)
+        if self.itemsize <= 4:
+            self._survey(codes.numel())
 
-    @cached_property
-    def found(self) -> ops.Survey:
-        blocks, rows = (2048, 4096) if self.thorough else (512, 1024)
-        if not self.thorough:  # of a small tensor fewer: they cost as much, and save less
-            blocks = max(128, min(blocks, self.codes.numel() // (64 * ops.BLOCK)))
-            rows = max(64, min(rows, self.codes.nbytes // (4 * self.row_bytes)))
-        return ops.Survey.of(torch.ops.laconic.survey(self.codes, self.row, blocks, rows))
-
-    @property
-    def extra_bits(self) -> float:
+    def _survey(self, count: int) -> None:
+        """Of a small tensor it sees less: that costs as much, and saves less."""
+        blocks, rows = 2048, 4096
+        if not self.thorough:
+            blocks = max(128, min(512, count // (64 * ops.BLOCK)))
+            rows = max(64, min(1024, count // (4 * max(self.row, 1))))
+        self.found = found = ops.Survey.of(torch.ops.laconic.survey(self.codes, self.row, blocks, rows))
+        self.chance = found.squares / found.codes**2
+        """That two codes have one symbol."""
+        self.extra_bits = found.extra / found.codes
         """Of a code, on the average, the bits that its symbol leaves over."""
-        return self.found.extra / self.found.codes
+        self.same = found.equal_rows / found.row_pairs if found.row_pairs else 0.0
+        """The share of rows that equal the one before."""
+        self._kinds = [(times, kinds) for times, kinds in enumerate(found.row_kinds, 1) if kinds]
+        self._different = found.rows - found.equal_rows
 
     @property
     def entropy_bits(self) -> float:
@@ -70,53 +78,43 @@ class Sample:
     def in_runs(self) -> bool:
         """Whether most codes equal the one before, and not by chance."""
         found = self.found
-        chance = found.squares / found.codes**2
-        return found.neighbours / max(found.codes - found.blocks, 1) > (1 + chance) / 2
+        return found.neighbours / max(found.codes - found.blocks, 1) > (1 + self.chance) / 2
 
-    @cached_property
+    @property
     def has_structure(self) -> bool:
         """Whether more words repeat than symbols on their own would make: what compressors of repeats live on."""
         found = self.found
-        chance = found.squares / found.codes**2 / 2**self.extra_bits
-        expected: float = found.blocks**2 / 2 * chance ** (8 / self.itemsize)
+        expected: float = found.blocks**2 / 2 * (self.chance / 2**self.extra_bits) ** (8 / self.itemsize)
         return found.words + found.equal_rows + found.alike_rows > 4 * (1 + expected)
 
-    @cached_property
-    def same(self) -> float:
-        """The share of rows that equal the one before."""
-        return self.found.equal_rows / self.found.row_pairs if self.row and self.found.row_pairs else 0.0
-
-    @cached_property
+    @property
     def followed(self) -> float:
         """How likely the row after two that are alike is alike, too, so that one match has both."""
-        among = self.found.rows - self.found.equal_rows
-        return 2 * self.found.alike_rows / (among * (among - 1)) if self.row and among > 1 else 0.0
+        return 2 * self.found.alike_rows / (self._different * (self._different - 1)) if self._different > 1 else 0.0
 
     def fresh(self, rows: float, window: float) -> float:
         """Of so many rows, the share that is not to be found among as many as `window` before it."""
-        if rows <= window:
-            return (1 - self.same) * self._kinds_among(rows) / rows
-        step = max(window / 64, 1.0)
-        rate = (self._kinds_among(window + step) - self._kinds_among(window)) / step
-        return (1 - self.same) * (self._kinds_among(window) + (rows - window) * rate) / rows
-
-    @cached_property
-    def _kinds(self) -> list[tuple[int, int]]:
-        """How often rows stand, and how many kinds so often."""
-        return [(times, kinds) for times, kinds in enumerate(self.found.row_kinds, 1) if kinds]
+        among = min(rows, window)
+        kinds = self._kinds_among(among)
+        if rows > window:
+            step = max(window / 64, 1.0)
+            kinds += (rows - window) * (self._kinds_among(window + step) - kinds) / step
+        return (1 - self.same) * kinds / rows
 
     def _kinds_among(self, rows: float) -> float:
         """How many kinds so many rows have: of fewer than the sample by rarefaction, of more by Chao's estimate."""
-        seen = sum(times * kinds for times, kinds in self._kinds)
-        once, twice = self.found.row_kinds[:2]
+        seen, (once, twice) = self._different, self.found.row_kinds[:2]
         if once == seen:
             return rows  # nothing repeats: it would be a guess that more of it does
-        if rows <= seen:
-            missed = 1 - rows / seen
-            return sum(kinds * (1 - missed**times) for times, kinds in self._kinds)
+        kinds: float = 0.0
+        missed = max(1 - rows / seen, 0.0)
+        for times, number in self._kinds:
+            kinds += number * (1 - missed**times)
+        if rows <= seen or not once:
+            return kinds
         unseen = once * once / (2 * twice) if twice else once * (once - 1) / 2
-        left = (1 - once / (seen * unseen + once)) ** (rows - seen) if unseen else 1.0
-        return sum(kinds for _, kinds in self._kinds) + unseen * (1 - left)
+        missing: float = (1 - once / (seen * unseen + once)) ** (rows - seen)
+        return kinds + unseen * (1 - missing)
 
     @cached_property
     def pieces(self) -> Any:

@@ -2,13 +2,14 @@
 
     codes (1, 2 or 4 bytes)  -->  int64: of symbols, of blocks, of rows; see `Survey`
 
-Blocks of 32 codes, and windows of eight rows, are spread over the codes: one somewhere in each of as many stretches,
-always the same. Numbers are whole, so that every body gives the same ones.
+Windows of eight blocks of 32 codes, and of eight rows, are spread over the codes: one somewhere in each of as many
+stretches, always the same. Numbers are whole, so that every body gives the same ones.
 """
 
 from __future__ import annotations
 
 import heapq
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -94,8 +95,16 @@ def reference_survey(codes: Tensor, row: int, most_blocks: int, most_rows: int) 
     return torch.tensor(found, dtype=torch.int64)
 
 
+def _windows(most: int, total: int) -> Iterator[Array]:
+    """The places of `most` of `total`, in windows of those that are next to each other."""
+    yield np.zeros(0, np.int64)
+    windows = -(-total // WINDOW)
+    for window in spread(min(windows, most // WINDOW), windows):
+        yield np.arange(window * WINDOW, min(total, (window + 1) * WINDOW))
+
+
 def _of_blocks(flat: Array, most: int) -> list[int]:
-    blocks = spread(most, -(-len(flat) // BLOCK))
+    blocks = np.concatenate(list(_windows(most, -(-len(flat) // BLOCK))))
     places = blocks[:, None] * BLOCK + np.arange(BLOCK)
     there = places < len(flat)
     codes = np.concatenate([flat, np.zeros(BLOCK, flat.dtype)])[places]
@@ -138,18 +147,17 @@ def _huffman(symbols: Array) -> int:
 
 
 def _of_rows(rows: Array, most: int) -> list[int]:
-    windows = -(-len(rows) // WINDOW)
     hashes, kept = _hashes(rows), [np.zeros(0, np.uint64)]
-    pairs = equal = 0
-    for window in spread(min(windows, most // WINDOW), windows):
-        some = hashes[window * WINDOW : (window + 1) * WINDOW]
+    sampled = pairs = equal = 0
+    for window in _windows(most, len(rows)):
+        some = hashes[window]
         same = some[1:] == some[:-1]
         kept += [some[:1], some[1:][~same]]
-        pairs, equal = pairs + len(same), equal + int(same.sum())
+        sampled, pairs, equal = sampled + len(some), pairs + len(same), equal + int(same.sum())
     alike = np.concatenate(kept)
     times = np.minimum(np.unique(alike, return_counts=True)[1], MOST_ALIKE)
     kinds = np.bincount(times, minlength=MOST_ALIKE + 1)[1:]
-    return [pairs + min(windows, most // WINDOW), pairs, equal, _pairs(alike), *kinds.tolist()]
+    return [sampled, pairs, equal, _pairs(alike), *kinds.tolist()]
 
 
 def _hashes(rows: Array) -> Array:
