@@ -21,6 +21,8 @@
 #include "grid.h"
 #include "huffman.h"
 #include "isa.h"
+#include "module_rows.h"
+#include "rans.h"
 #include "survey.h"
 
 namespace nb = nanobind;
@@ -211,6 +213,42 @@ bool survey_codes(std::uintptr_t codes_ptr, std::int64_t count, int itemsize, bo
     return survey(job, pointer<std::int64_t>(found_ptr));
 }
 
+// Tensors of codes: (address, count).
+std::vector<RansCodes> rans_batch(const std::vector<std::pair<std::uintptr_t, std::int64_t>>& batch) {
+    std::vector<RansCodes> codes;
+    codes.reserve(batch.size());
+    for (const auto& [address, count] : batch) codes.push_back({pointer<const void>(address), count});
+    return codes;
+}
+
+std::int64_t share_rans(const std::vector<std::pair<std::uintptr_t, std::int64_t>>& batch, int itemsize,
+                        std::uintptr_t book_ptr, int threads) {
+    const std::vector<RansCodes> codes = rans_batch(batch);
+    return rans_share(codes.data(), static_cast<std::int64_t>(codes.size()), itemsize, pointer<std::uint8_t>(book_ptr),
+                      threads);
+}
+
+std::int64_t encode_rans(const std::vector<std::pair<std::uintptr_t, std::int64_t>>& batch, int itemsize,
+                         std::uintptr_t streams_ptr, std::uintptr_t lengths_ptr, std::uintptr_t book_ptr,
+                         std::size_t book_size, int threads) {
+    const std::vector<RansCodes> codes = rans_batch(batch);
+    return rans_encode_many(codes.data(), static_cast<std::int64_t>(codes.size()), itemsize,
+                            pointer<std::uint8_t>(streams_ptr), pointer<std::int64_t>(lengths_ptr), threads,
+                            pointer<const std::uint8_t>(book_ptr), book_size);
+}
+
+// Streams and their codes: (address, bytes, address, count).
+bool decode_rans(const std::vector<std::tuple<std::uintptr_t, std::size_t, std::uintptr_t, std::int64_t>>& batch,
+                 int itemsize, std::uintptr_t book_ptr, std::size_t book_size, int threads) {
+    std::vector<RansStream> streams;
+    streams.reserve(batch.size());
+    for (const auto& [stream, size, codes, count] : batch) {
+        streams.push_back({pointer<const std::uint8_t>(stream), size, pointer<void>(codes), count});
+    }
+    return rans_decode_many(streams.data(), static_cast<std::int64_t>(streams.size()), itemsize, threads,
+                            pointer<const std::uint8_t>(book_ptr), book_size);
+}
+
 }  // namespace
 
 NB_MODULE(_core, m) {
@@ -263,7 +301,23 @@ NB_MODULE(_core, m) {
           "(pointer, count) of each tensor of codes -> books for all, of at most 512 bytes. Gives the number of these, "
           "0 where books would not pay, -1 without memory.");
 
+    m.def("rans_encode", &encode_rans, "batch"_a, "itemsize"_a, "streams_ptr"_a, "lengths_ptr"_a, "book_ptr"_a,
+          "book_size"_a, "threads"_a, nb::call_guard<nb::gil_scoped_release>(),
+          "(pointer, count) of each tensor of codes -> streams one after another, each of at most 1 + count * itemsize "
+          "bytes, and their lengths. Gives the number of all bytes, -1 without memory, -2 where the book is none.");
+
+    m.def("rans_decode", &decode_rans, "batch"_a, "itemsize"_a, "book_ptr"_a, "book_size"_a, "threads"_a,
+          nb::call_guard<nb::gil_scoped_release>(),
+          "(pointer, bytes, pointer, count) of streams and codes. False if one is not what rans_encode gives.");
+
+    m.def("rans_share", &share_rans, "batch"_a, "itemsize"_a, "book_ptr"_a, "threads"_a,
+          nb::call_guard<nb::gil_scoped_release>(),
+          "(pointer, count) of each tensor of codes -> a book for all, of at most 6398 bytes. Gives the number of these, "
+          "0 where a book would not pay, -1 without memory.");
+
     m.def("survey", &survey_codes, "codes_ptr"_a, "count"_a, "itemsize"_a, "zigzag"_a, "row"_a, "most_blocks"_a,
           "most_rows"_a, "found_ptr"_a, nb::call_guard<nb::gil_scoped_release>(),
           "Contiguous codes of 1, 2 or 4 bytes -> the int64 numbers of ops/survey.py. False without memory.");
+
+    bind_rows(m);
 }

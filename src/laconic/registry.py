@@ -24,7 +24,10 @@ BUILT_IN = {
     "lorenzo": "laconic.predictors.lorenzo:Lorenzo",
     "lz4": "laconic.encoders.library:Lz4",
     "peer": "laconic.encoders.peer:Peer",
+    "rans": "laconic.encoders.rans:Rans",
     "raw": "laconic.encoders.plain:Raw",
+    "rows": "laconic.predictors.rows:Rows",
+    "vlz": "laconic.encoders.vlz:Vlz",
     "zfp": "laconic.transforms.bases:Zfp",
     "zstd": "laconic.encoders.library:Zstd",
 }
