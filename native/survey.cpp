@@ -87,19 +87,18 @@ void count_block(const SurveyJob& job, std::int64_t block, std::uint32_t (*symbo
     T codes[kBlock] = {};
     std::memcpy(codes, static_cast<const T*>(job.codes) + block * kBlock, static_cast<std::size_t>(size) * sizeof(T));
     for (std::int64_t i = 0; i < size; ++i) ++symbols[i % kTables][symbol_of(codes[i])];
-    T bits = 0, equal = 0;
+    T bits = 0;
     if (job.zigzag) {
         for (const T code : codes) bits |= zigzagged(code);
     } else {
         for (const T code : codes) bits |= code;
     }
-    for (std::int64_t i = 1; i < kBlock; ++i) equal = static_cast<T>(equal + (codes[i] == codes[i - 1]));
-    for (std::int64_t i = std::max<std::int64_t>(size, 1); i < kBlock; ++i) equal -= codes[i] == codes[i - 1];
-    found[kNeighbours] += equal;
     if (bits != 0) found[kPlanes] += 1 + 4 * (32 - __builtin_clz(static_cast<std::uint32_t>(bits)));
     std::uint64_t word;
     std::memcpy(&word, codes, sizeof word);
-    found[kWords] += words.add(word);
+    const std::int64_t before = words.add(word);
+    found[kWords] += before;
+    found[kSeenWords] += before > 0;
 }
 
 // The bits of all words of a Huffman code for these, each of which counts.

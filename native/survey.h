@@ -7,7 +7,7 @@ namespace laconic {
 
 // What a survey finds, in this order; ops/survey.py says more.
 enum SurveyNumber {
-    kCodes, kKinds, kSquares, kEntropy, kHuffman, kExtra, kBlocks, kPlanes, kNeighbours, kWords,
+    kCodes, kKinds, kSquares, kEntropy, kHuffman, kExtra, kBlocks, kPlanes, kWords, kSeenWords,
     kRows, kRowPairs, kEqualRows, kAlikeRows, kRowKinds
 };
 constexpr int kMostAlike = 32, kSurveySize = kRowKinds + kMostAlike;

@@ -16,7 +16,7 @@ from laconic.errors import SpecError
 from laconic.stage import PartSpec, Stage, TensorSpec
 
 HOPED_FOR = 0.75
-"""Of the entropy of rows: what a compressor may make of them at best."""
+"""Of the entropy of what is new: what a compressor may make of it at best."""
 
 
 class Outcome(NamedTuple):
@@ -51,14 +51,14 @@ class Trial(NamedTuple):
         return self._outcome(sample, ratio)
 
     def hope(self, sample: Sample) -> Outcome:
-        """The best to be hoped for: nothing, where no more words repeat than by chance. Where it is rows that do, new
-        ones do not become much smaller than their entropy."""
+        """The best to be hoped for: nothing, where no more words repeat than by chance; and what does not repeat does
+        not become much smaller than its entropy."""
         if sample.itemsize > 4:
             return Outcome(0.0, 0.0)
         if not sample.has_structure:
             return Outcome(math.inf, 1.0)
-        by_rows = sample.found.alike_rows + sample.found.equal_rows > 0 and not sample.in_runs
-        return self._outcome(sample, HOPED_FOR * sample.entropy_bits / 8 / sample.itemsize if by_rows else 0.0)
+        ratio = HOPED_FOR * sample.entropy_bits / 8 / sample.itemsize if sample.rarely_repeats else 0.0
+        return self._outcome(sample, ratio)
 
     def _outcome(self, sample: Sample, ratio: float) -> Outcome:
         outcome = _with_rows(sample, ratio, self.token, self.window)

@@ -75,17 +75,17 @@ class Sample:
         return 1 / 8 + self.found.planes / self.found.blocks
 
     @property
-    def in_runs(self) -> bool:
-        """Whether most codes equal the one before, and not by chance."""
-        found = self.found
-        return found.neighbours / max(found.codes - found.blocks, 1) > (1 + self.chance) / 2
-
-    @property
     def has_structure(self) -> bool:
         """Whether more words repeat than symbols on their own would make: what compressors of repeats live on."""
         found = self.found
         expected: float = found.blocks**2 / 2 * (self.chance / 2**self.extra_bits) ** (8 / self.itemsize)
         return found.words + found.equal_rows + found.alike_rows > 4 * (1 + expected)
+
+    @property
+    def rarely_repeats(self) -> bool:
+        """Whether, with all its structure, most of it was not there before; or only as rows, of which more is known."""
+        found = self.found
+        return found.alike_rows + found.equal_rows > 0 or 2 * found.seen_words < found.blocks
 
     @property
     def followed(self) -> float:

@@ -44,10 +44,10 @@ class Survey(NamedTuple):
     blocks: int
     planes: int
     """The bytes of those that are not all zero, as `bitpack` has them."""
-    neighbours: int
-    """Codes that equal the one before."""
     words: int
     """Pairs of blocks whose first eight bytes are the same."""
+    seen_words: int
+    """Blocks whose first eight bytes are those of another before."""
     rows: int
     row_pairs: int
     """Neighbouring rows that were compared."""
@@ -111,9 +111,8 @@ def _of_blocks(flat: Array, most: int) -> list[int]:
     symbols = np.bincount(to_symbols(codes[there].view(f"i{codes.itemsize}")).symbols, minlength=SYMBOLS)
     widths = np.frexp(np.bitwise_or.reduce(_plain(codes), axis=1))[1]
     planes = (1 + 4 * widths)[widths > 0].sum()
-    neighbours = ((codes[:, 1:] == codes[:, :-1]) & there[:, 1:]).sum()
     words = codes.view(np.uint8).reshape(len(blocks), BLOCK * codes.itemsize)[:, :8].copy().view(np.uint64)
-    return [*_of_symbols(symbols, codes.itemsize), len(blocks), int(planes), int(neighbours), _pairs(words)]
+    return [*_of_symbols(symbols, codes.itemsize), len(blocks), int(planes), _pairs(words), len(words) - len(np.unique(words))]
 
 
 def _of_symbols(symbols: Array, itemsize: int) -> list[int]:
