@@ -93,11 +93,11 @@ def all_over(runs: Sequence[Run], links: Links, nbytes: int) -> None:
     if worth_threads(len(runs), nbytes):
         side_by_side(lambda run: run.over(links), runs)
         return
-    ahead: dict[TensorSpec, tuple[Step, ...]] = {}
+    ahead: dict[tuple[TensorSpec, Link | None], tuple[Step, ...]] = {}
     for run in runs:
-        if run.specs[-1] not in ahead:
-            ahead[run.specs[-1]] = run.ahead(links)
-    for way in _ways([ahead[run.specs[-1]] for run in runs]):
+        if (run.specs[-1], run.last) not in ahead:
+            ahead[run.specs[-1], run.last] = run.ahead(links)
+    for way in _ways([ahead[run.specs[-1], run.last] for run in runs]):
         mine = [runs[place] for place in way.places]
         for step in way.steps:
             given = step.encode_many([run.main for run in mine], [run.context for run in mine])

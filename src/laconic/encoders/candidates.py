@@ -15,6 +15,7 @@ from laconic.encoders.sample import Sample
 from laconic.errors import SpecError
 from laconic.stage import PartSpec, Stage, TensorSpec
 
+SELDOM = 1e-3
 HOPED_FOR = 0.75
 """Of the entropy of what is new: what a compressor may make of it at best."""
 
@@ -47,7 +48,7 @@ class Trial(NamedTuple):
         ratio = max(len(stage.compress(sample.pieces)) - self.table, 1) / nbytes
         if sample.row:
             fresh, tokens, _ = _shares(sample, max(1, nbytes // sample.row_bytes), self.window)
-            ratio = min(1.0, max(ratio - tokens * self.token / sample.row_bytes, 0.0) / fresh)
+            ratio = min(1.0, max(ratio - tokens * self.token / sample.row_bytes, 0.0) / max(fresh, SELDOM))
         return self._outcome(sample, ratio)
 
     def hope(self, sample: Sample) -> Outcome:

@@ -112,7 +112,13 @@ def _of_blocks(flat: Array, most: int) -> list[int]:
     widths = np.frexp(np.bitwise_or.reduce(_plain(codes), axis=1))[1]
     planes = (1 + 4 * widths)[widths > 0].sum()
     words = codes.view(np.uint8).reshape(len(blocks), BLOCK * codes.itemsize)[:, :8].copy().view(np.uint64)
-    return [*_of_symbols(symbols, codes.itemsize), len(blocks), int(planes), _pairs(words), len(words) - len(np.unique(words))]
+    return [
+        *_of_symbols(symbols, codes.itemsize),
+        len(blocks),
+        int(planes),
+        _pairs(words),
+        len(words) - len(np.unique(words)),
+    ]
 
 
 def _of_symbols(symbols: Array, itemsize: int) -> list[int]:

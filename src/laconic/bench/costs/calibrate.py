@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import statistics
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -98,7 +97,8 @@ class Timed(NamedTuple):
 
 
 def time_each(codecs: Mapping[str, str], x: Tensor, effort: Effort) -> dict[str, Timed]:
-    """The lower quartile of each codec's times, all in turns; the first run of each is not timed."""
+    """The least of each codec's times, all in turns; the first run of each is not timed. What else the machine does
+    makes runs longer, never shorter."""
     jobs = {name: _Job(text, x) for name, text in codecs.items()}
     most = effort.rounds[1]
     end = perf_counter() + effort.seconds * len(jobs)
@@ -131,14 +131,9 @@ class _Job:
                 self.seconds[1].append(perf_counter() - middle)
 
     def timed(self) -> Timed:
-        encode, decode = (_lower_quartile(taken) for taken in self.seconds)
+        encode, decode = map(min, self.seconds)
         nbytes = sum(part.nbytes for part in self.encoded.parts.values())
         return Timed(nbytes / max(self.x.nbytes, 1), encode, decode, self.encoded.nbytes)
-
-
-def _lower_quartile(seconds: Sequence[float]) -> float:
-    """What else the machine does makes runs longer, never shorter."""
-    return statistics.quantiles(seconds, n=4)[0] if len(seconds) > 1 else seconds[0]
 
 
 def save(model: CostModel, path: Path) -> None:
