@@ -268,7 +268,7 @@ def test_a_damaged_calibration_is_believed(what: str, monkeypatch: pytest.Monkey
     path.write_text(damaged(costs.BUILT_IN.read_text())[what])
     monkeypatch.setenv(costs.VARIABLE, str(path))
     forget()
-    with pytest.raises(CorruptData, match="mine.json' is not what 'laconic bench calibrate' writes"):
+    with pytest.raises(CorruptData, match=r"mine\.json' is not what 'laconic bench calibrate' writes"):
         laconic.encode(KINDS["skewed"], "auto:prefer=link:1")
 
 
