@@ -7,7 +7,7 @@ INSTALLED := $(VENV)/.installed
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help install test demo lint bench rate clean
+.PHONY: help install test demo lint bench rate encoders clean
 
 help:  ## List these commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -39,6 +39,12 @@ bench: $(INSTALLED)  ## Measure the block codec again, and draw what was measure
 rate: $(INSTALLED)  ## Measure the codecs with a bound beside their peers (FIELDS=... adds files; about five minutes)
 	$(BIN)/laconic bench rate images $(FIELDS) --out results/rate.json
 	$(BIN)/laconic bench plot results/rate.json --out results
+	$(BIN)/python -m tests.test_docs >/dev/null
+
+encoders: $(INSTALLED)  ## Measure encoders on dumped embedding look-ups (DUMPS="files or folders"; under a minute)
+	@test -n "$(DUMPS)" || { echo 'Name the dumps: make encoders DUMPS="dumps/"'; exit 2; }
+	$(BIN)/laconic bench encoders $(DUMPS) --pad 1,32,128 --out results/encoders.json
+	$(BIN)/laconic bench plot results/encoders.json --out results
 	$(BIN)/python -m tests.test_docs >/dev/null
 
 clean:  ## Remove everything that was built

@@ -1,7 +1,8 @@
 """Every code block of the README runs, every link leads somewhere, and every table says what was measured.
 
 `python -m tests.test_docs` prints the tables of the block codec from `results/`, and puts those of the rate study
-and its figures where the pages have a mark for them: `<!-- rate DATA BOUND -->`, `<!-- rate FIGURE -->`.
+and its figures where the pages have a mark for them: `<!-- rate DATA BOUND -->`, `<!-- rate FIGURE -->`; likewise the
+encoders study's: `<!-- encoders choices -->`, `<!-- encoders cut ROWS -->`, `<!-- encoders FIGURE -->`.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ from typing import Any
 
 import pytest
 
+from laconic.bench.encoders import model
+from laconic.bench.encoders import study as encoders_study
 from laconic.bench.rate.front import front
 from laconic.bench.rate.study import RateStudy, Row, load
 
@@ -21,6 +24,9 @@ RESULTS = ROOT / "results" / "blocks.json"
 GPU_RESULTS = ROOT / "results" / "blocks-h200.json"
 RATE_RESULTS = ROOT / "results" / "rate.json"
 RATE_MARK = re.compile(r"(<!-- rate (\S+) ?(\S*) -->\n).*?(<!-- end -->)", flags=re.DOTALL)
+ENCODERS_RESULTS = ROOT / "results" / "encoders.json"
+ENCODERS_MARK = re.compile(r"(<!-- encoders (\S+) ?(\S*) -->\n).*?(<!-- end -->)", flags=re.DOTALL)
+ENCODERS_PAGE = ROOT / "docs" / "embeddings.md"
 PAGES = [path for path in (ROOT / "README.md", ROOT / "CONTRIBUTING.md", *ROOT.glob("docs/*.md")) if path.exists()]
 
 
@@ -132,8 +138,80 @@ def test_a_table_says_what_no_peer_did(page: str) -> None:
     assert text == with_rate_results(ROOT / page)
 
 
+def choices_table(study: encoders_study.EncodersStudy) -> str:
+    """Whom to choose for each link, of what is not padded."""
+    columns = ["rows at once", "link (GB/s)", "best for all tables", "speed-up", "best for each table", "speed-up"]
+    lines = ["| " + " | ".join([*columns, "best peer", "speed-up"]) + " |", "|---" * 8 + "|"]
+    for one in model.choices(study):
+        if one.pad == 1:
+            each = ", ".join(f"{table}: {_code(name)}" for table, name in one.per_table.items())
+            peer = "" if one.peer_speed_up is None else f"{one.peer_speed_up:.3g}"
+            cells = [str(one.rows), f"{one.link:g}", _code(one.single), f"{one.single_speed_up:.3g}", each]
+            cells += [f"{one.per_table_speed_up:.3g}", one.peer or "", peer]
+            lines.append("| " + " | ".join(cells) + " |")
+    machine = study.machine
+    return "\n".join(lines) + f"\n\n{machine['cpu']}, one thread ({machine['native']}), {machine['date']}.\n"
+
+
+def encoders_table(study: encoders_study.EncodersStudy, rows: int) -> str:
+    """Every encoder on slices of so many rows: the ratio of each table, and means."""
+    cases, averages = study.cases_of((rows, 1)), model.means(study, (rows, 1))
+    ratios = {(row.case, row.name): row.ratio for row in study.rows}
+    speed_ups = [f"speed-up at {link:g} GB/s" for link in study.links]
+    columns = [
+        "",
+        *(f"ratio, {case.dump}" for case in cases),
+        "ratio, mean",
+        "encode (GB/s)",
+        "decode (GB/s)",
+        *speed_ups,
+    ]
+    lines = ["| " + " | ".join(columns) + " |", "|---" * len(columns) + "|"]
+    for mean in averages:
+        cells = [f"**{_code(mean.name)}**" if mean.is_ours else mean.name]
+        cells += [f"{ratios[case.name, mean.name]:.1f}" for case in cases]
+        cells += [f"{mean.ratio:.1f}", f"{mean.encode_gb_per_s:.2f}", f"{mean.decode_gb_per_s:.2f}"]
+        cells += [f"{model.speed_up(mean, link):.3g}" for link in study.links]
+        lines.append("| " + " | ".join(cells) + " |")
+    return "\n".join(lines) + "\n\n" + "\n".join(map(_encoders_case, cases)) + "\n"
+
+
+def _encoders_case(case: encoders_study.Case) -> str:
+    unique = f"unique rows {case.unique_before:.1%} before and {case.unique_after:.1%} after quantising"
+    return f"- {case.dump}: {case.kind}={case.bound:g}, {unique}, {case.entropy:.2f} bits of entropy a code"
+
+
+def _code(name: str) -> str:
+    return "`" + name.replace("|", "\\|") + "`"
+
+
+def with_encoders_results(page: Path, study: encoders_study.EncodersStudy) -> str:
+    """A page's text, with the tables and figures of the encoders study as the results have them."""
+
+    def figure(name: str) -> str:
+        return f"![{name.replace('-', ' ')}](../results/encoders-{name}.svg)\n"
+
+    def filled(mark: re.Match[str]) -> str:
+        if mark[2] == "choices":
+            return mark[1] + choices_table(study) + mark[4]
+        if mark[2] == "cut":
+            figures = figure(f"time-{mark[3]}") + "\n" + figure(f"ratio-{mark[3]}")
+            return mark[1] + encoders_table(study, int(mark[3])) + "\n" + figures + mark[4]
+        return mark[1] + figure(mark[2]) + mark[4]
+
+    return ENCODERS_MARK.sub(filled, page.read_text())
+
+
+@pytest.mark.skipif(not ENCODERS_RESULTS.exists(), reason="nothing was measured, or there are no results beside it")
+def test_a_table_says_what_no_encoder_did() -> None:
+    assert ENCODERS_MARK.search(ENCODERS_PAGE.read_text())
+    assert with_encoders_results(ENCODERS_PAGE, encoders_study.load(ENCODERS_RESULTS)) == ENCODERS_PAGE.read_text()
+
+
 if __name__ == "__main__":
     print(floors_table(json.loads(RESULTS.read_text())))
     print(gpu_table(json.loads(GPU_RESULTS.read_text())))
     for marked in (ROOT / "README.md", ROOT / "docs" / "error-bounded.md"):
         marked.write_text(with_rate_results(marked))
+    if ENCODERS_RESULTS.exists():
+        ENCODERS_PAGE.write_text(with_encoders_results(ENCODERS_PAGE, encoders_study.load(ENCODERS_RESULTS)))

@@ -53,7 +53,7 @@ LAYERS = [
     {"grammar"},
     {"run"},
     {"chain", "description"},
-    {"container", "wire", "batch_wire", "schedule"},
+    {"container", "wire", "batch_wire", "schedule", "schedule_files"},
     {"nn", "targets", "comm", "activations", "data"},
     {""},
     {"bench", "experiments"},

@@ -44,6 +44,22 @@ def parse_stage(text: str) -> Stage:
     return cls(**{f.name: given[option_name(f)] for f in _fields(cls) if option_name(f) in given})
 
 
+def with_bound(text: str, kind: str, value: float) -> str:
+    """A codec's text in which every `bound` that has none yet has this one.
+
+    >>> with_bound("bound|lorenzo|zstd:level=1", "rel", 1e-3), with_bound("bound:width=8|bitpack", "abs", 0.5)
+    ('bound:rel=0.001|lorenzo|zstd:level=1', 'bound:abs=0.5,width=8|bitpack')
+    """
+    stages = []
+    for stage in text.split("|"):
+        name, _, options = stage.strip().partition(":")
+        given = [option for option in options.split(",") if option]
+        bounded = any(option.split("=")[0].strip() in ("abs", "rel", "rms") for option in given)
+        free = name == "bound" and not bounded
+        stages.append(f"bound:{','.join([f'{kind}={value!r}', *given])}" if free else stage)
+    return "|".join(stages)
+
+
 def check_order(stages: Iterable[Stage]) -> None:
     """Raises unless the kinds stand in order: transforms, one quantiser, predictors, one encoder."""
     chain = tuple(stages)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from laconic.cli import console
+from laconic.cli import console, embeddings
 from laconic.errors import SpecError
 
 if TYPE_CHECKING:
@@ -16,11 +16,14 @@ if TYPE_CHECKING:
     import torch
     from rich.console import RenderableType
 
+    from laconic.bench.encoders.study import EncodersStudy
     from laconic.bench.plan import Plan
     from laconic.bench.rate.study import RateStudy
     from laconic.bench.study import Study
 
 app = typer.Typer(help="Measure speed: tables, JSON, and figures from the JSON.", no_args_is_help=True)
+app.command()(embeddings.encoders)
+app.command()(embeddings.analyze)
 
 
 @app.command()
@@ -40,7 +43,7 @@ def blocks(
     plan = _plan(device, threads, chops or ("2,4,7" if quick else "1,2,3,4,5,6,7,8"), serial, quick)
     with console.progress(len(list(races(plan)))) as begin:
         result = measure(plan, begin)
-    _report(result, lambda: tables(result), out, as_json)
+    report(result, lambda: tables(result), out, as_json)
 
 
 @app.command()
@@ -67,12 +70,12 @@ def rate(
     plan = Plan(data_sets(data), tuple(data), limits, tuple(codecs or ()), threads, quick)
     with console.progress(steps(plan)) as begin:
         result = measure(plan, begin)
-    _report(result, lambda: tables(result), out, as_json)
+    report(result, lambda: tables(result), out, as_json)
 
 
 @app.command()
 def plot(
-    file: Annotated[Path, typer.Argument(help="What '--out' of 'laconic bench blocks' or 'rate' wrote.")],
+    file: Annotated[Path, typer.Argument(help="What '--out' of 'laconic bench blocks', 'rate' or 'encoders' wrote.")],
     out: Annotated[Path, typer.Option(help="A folder for the figures (SVG).")],
 ) -> None:
     """Draw the figures of a measurement, from its JSON alone."""
@@ -82,9 +85,13 @@ def plot(
         typer.echo(path)
 
 
-def _report(
-    result: Study | RateStudy, tables: Callable[[], Iterable[RenderableType]], out: Path | None, as_json: bool
+def report(
+    result: Study | RateStudy | EncodersStudy,
+    tables: Callable[[], Iterable[RenderableType]],
+    out: Path | None,
+    as_json: bool,
 ) -> None:
+    """Writes a study where it was asked for, and shows it."""
     if out is not None:
         result.save(out)
     if as_json:

@@ -136,22 +136,22 @@ def _timed(entry: Entry, data: DataSet, taken: Sequence[Any], best: Attempt, thr
         clocks: list[Callable[[int], float] | None] = [None, None]
     else:
         key = f"{entry.label}/{threads}"
-        _hold(key, job)
-        clocks = [partial(_seconds, key, what) for what in ("compress", "decompress")]
-        runs = [partial(_seconds, key, what, 1) for what in ("compress", "decompress")]
+        hold(key, job)
+        clocks = [partial(seconds, key, what) for what in ("compress", "decompress")]
+        runs = [partial(seconds, key, what, 1) for what in ("compress", "decompress")]
         included += ", timed in a process of its own"
     encode = Contender(entry.label, "encode", runs[0], data.spec, included, codec=best.codec, threads=threads)
     decode = replace(encode, what="decode", run=runs[1], clock=clocks[1])
     return [replace(encode, clock=clocks[0]), decode]
 
 
-def _hold(key: str, job: Job) -> None:
+def hold(key: str, job: Job) -> None:
     header = {"do": "hold", "key": key, "peer": job.peer, "settings": [one._asdict() for one in job.settings]}
     specs = {"dtypes": [str(x.dtype) for x in job.arrays], "shapes": [x.shape for x in job.arrays]}
     CHILD.call(header | specs, job.arrays)
 
 
-def _seconds(key: str, what: str, loops: int) -> float:
+def seconds(key: str, what: str, loops: int) -> float:
     try:
         answer, _ = CHILD.call({"do": "time", "key": key, "what": what, "loops": loops})
     except PeerError as error:

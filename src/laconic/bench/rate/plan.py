@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from laconic import chain
+from laconic import chain, grammar
 from laconic.bench.measure import Effort
 from laconic.bench.rate.data import DataSet
 from laconic.errors import SpecError
@@ -64,14 +64,7 @@ def at_bound(codec: str, bound: float) -> str:
     >>> at_bound("bound|lorenzo|zstd:level=1", 1e-3), at_bound("bound:width=8|bitpack", 0.5), at_bound("dct:chop=4", 1)
     ('bound:rel=0.001|lorenzo|zstd:level=1', 'bound:rel=0.5,width=8|bitpack', 'dct:chop=4')
     """
-    stages = []
-    for stage in codec.split("|"):
-        name, _, options = stage.strip().partition(":")
-        given = [option for option in options.split(",") if option]
-        bounded = any(option.split("=")[0].strip() in ("abs", "rel", "rms") for option in given)
-        free = name == "bound" and not bounded
-        stages.append(f"bound:{','.join([f'rel={bound:g}', *given])}" if free else stage)
-    return "|".join(stages)
+    return grammar.with_bound(codec, "rel", bound)
 
 
 def in_three_dimensions(codec: str) -> str:
