@@ -38,10 +38,10 @@ struct RowKeys {
     bool exact;           // whether equal keys promise equal rows
 };
 
-// Few enough stay in the cache; at least half of them stay empty.
+// Few enough stay in the cache, and most stay empty: whether a slot is taken should be no surprise.
 constexpr std::int64_t slots_for(std::int64_t rows) {
     std::int64_t slots = 16;
-    while (slots < 2 * rows) slots *= 2;
+    while (slots < 4 * rows) slots *= 2;
     return slots;
 }
 

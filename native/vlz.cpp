@@ -27,18 +27,16 @@ public:
         : codes_(codes),
           search_(search),
           blocks_((codes.count + search.block - 1) / search.block),
-          matches_(allocate<RowMatch>(codes.count)),
-          found_(allocate<std::int64_t>(blocks_)) {}
+          found_(allocate<Found>(blocks_)) {}
 
     // False without memory.
     bool find(int threads) {
-        if (!matches_ || !found_) return false;
+        if (!found_) return false;
         std::atomic<bool> memory{true};
         over_rows(blocks_, search_.block * codes_.bytes, threads, [&](std::int64_t begin, std::int64_t end) {
             if (!find_blocks(begin, end)) memory = false;
         });
-        if (memory) join();
-        return memory;
+        return memory && join();
     }
 
     const RowMatch* begin() const { return matches_.get(); }
@@ -46,6 +44,11 @@ public:
     std::int64_t size() const { return count_; }
 
 private:
+    struct Found {
+        std::unique_ptr<RowMatch[]> matches;
+        std::int64_t count = 0;
+    };
+
     bool find_blocks(std::int64_t begin, std::int64_t end) {
         const std::int64_t most = std::min(search_.block, codes_.count);
         const auto ids = allocate<std::int32_t>(2 * most), slots = allocate<std::int32_t>(slots_for(most));
@@ -57,13 +60,16 @@ private:
             const Rows rows = codes_.from(first, std::min(search_.block, codes_.count - first));
             make_keys(rows, nullptr, 1, keys.get());
             const auto kept = LACONIC_CHOOSE_KERNEL(find_repeats)(rows, {keys.get(), slots.get(), false}, repeats);
-            found_[block] = kept == rows.count ? 0 : choose(rows.count, repeats, matches_.get() + first);
+            if (kept < rows.count && !choose(rows.count, repeats, rows.count - kept, found_[block])) return false;
         }
         return true;
     }
 
-    std::int64_t choose(std::int64_t rows, const Repeats& repeats, RowMatch* to) const {
-        RowMatch* next = to;
+    // Of at most so many.
+    bool choose(std::int64_t rows, const Repeats& repeats, std::int64_t most, Found& found) const {
+        found.matches = allocate<RowMatch>(most);
+        if (!found.matches) return false;
+        RowMatch* next = found.matches.get();
         std::int64_t after = 0;  // the last match
         for (std::int64_t row = 0; row < rows;) {
             const std::int32_t back = repeats.back[row];
@@ -77,31 +83,39 @@ private:
                        static_cast<std::uint32_t>(back)};
             row = after = end;
         }
-        return next - to;
+        found.count = next - found.matches.get();
+        return true;
     }
 
     // The blocks' matches one behind the other. Literals at the end of a block go before the next one's.
-    void join() {
-        std::uint32_t literals = 0;
+    bool join() {
+        for (std::int64_t block = 0; block < blocks_; ++block) count_ += found_[block].count;
+        if (blocks_ == 1) {
+            matches_ = std::move(found_[0].matches);
+            return true;
+        }
+        matches_ = allocate<RowMatch>(count_);
+        if (!matches_) return false;
+        RowMatch* to = matches_.get();
+        std::int64_t literals = 0;  // since the last match
         for (std::int64_t block = 0; block < blocks_; ++block) {
-            const std::int64_t first = block * search_.block;
-            auto left = static_cast<std::uint32_t>(std::min(search_.block, codes_.count - first));
-            for (std::int64_t k = 0; k < found_[block]; ++k) {
-                RowMatch match = matches_[first + k];
-                left -= match.literals + match.rows;
-                match.literals += literals;
+            std::int64_t left = std::min(search_.block, codes_.count - block * search_.block);
+            for (std::int64_t k = 0; k < found_[block].count; ++k, ++to) {
+                *to = found_[block].matches[k];
+                left -= std::int64_t{to->literals} + to->rows;
+                to->literals += static_cast<std::uint32_t>(literals);
                 literals = 0;
-                matches_[count_++] = match;
             }
             literals += left;
         }
+        return true;
     }
 
     const Rows codes_;
     const VlzSearch search_;
     const std::int64_t blocks_;
+    std::unique_ptr<Found[]> found_;  // in each block
     std::unique_ptr<RowMatch[]> matches_;
-    std::unique_ptr<std::int64_t[]> found_;  // in each block
     std::int64_t count_ = 0;
 };
 

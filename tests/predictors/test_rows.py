@@ -18,6 +18,7 @@ from laconic.predictors.rows import Rows
 from laconic.stage import Context, Parts
 
 from ..backends.test_native import needs_native, run_python
+from ..encoders import plain_rows
 from ..lookups import DTYPES, looked_up, lookups
 
 
@@ -114,6 +115,16 @@ def test_collisions_make_rows_equal() -> None:
         for _ in range(2):
             assert torch.equal(restore(keep(twice), TensorSpec.of(twice)), twice)
             twice = twice.repeat(3, 1)
+
+
+@pytest.mark.parametrize(
+    ("rows", "different", "skew"), [(40, 12, 0), (300, 2, 0), (700, 30, 2), (500, 400, 0), (9, 9, 0)]
+)
+def test_the_format_page_describes_another_index(rows: int, different: int, skew: float) -> None:
+    codes = looked_up(rows, 24, different, skew=skew)[0]
+    parts = keep(codes)
+    order = plain_rows.places(bytes(parts.side["index"].tolist()), parts.main.numel() // 24, rows)
+    assert torch.equal(parts.main.view(-1, 24)[order], codes)
 
 
 # Look-up indices.

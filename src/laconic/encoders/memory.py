@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -66,6 +67,14 @@ def claimed(stage: Stage, x: TensorSpec, device: torch.device) -> Tensor:
         return room_for(x, device)
     except RuntimeError as error:
         raise CorruptData(f"{stage}: expected a tensor that fits into memory, found {x}") from error
+
+
+def claimed_all(stage: Stage, specs: Sequence[TensorSpec], device: torch.device) -> list[Tensor]:
+    """Room for many: where they are alike, in one piece."""
+    if len(set(specs)) != 1 or len(specs) == 1:
+        return [claimed(stage, x, device) for x in specs]
+    whole = claimed(stage, TensorSpec((len(specs), *specs[0].shape), specs[0].dtype), device)
+    return [room.data for room in whole.unbind()]  # each with a version of its own: autograd minds only what it uses
 
 
 def to_library(x: Tensor) -> Any:

@@ -10,7 +10,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from laconic.encoders.memory import as_codes, claimed, code_dtype
+from laconic.encoders.memory import as_codes, claimed, claimed_all, code_dtype
 from laconic.errors import SpecError
 from laconic.ops.repeats import MOST_ROWS, layout_of
 from laconic.ops.vlz import capacity
@@ -23,7 +23,7 @@ class Vlz(Stage):
     `huffman`. A match begins at most `window` rows back, and within the same `block` of rows."""
 
     window: int | None = None
-    block: int = 65536
+    block: int = 16384
 
     name: ClassVar[str] = "vlz"
     kind: ClassVar[Kind] = Kind.encoder
@@ -65,7 +65,9 @@ class Vlz(Stage):
         return [Parts(stream) for stream in streams.split(sizes.tolist())]
 
     def decode_many(self, batch: Sequence[Parts], specs: Sequence[TensorSpec], version: int) -> list[Tensor]:
-        found = [claimed(self, x, parts.main.device) for parts, x in zip(batch, specs, strict=True)]
+        if len({parts.main.device for parts in batch}) != 1:
+            return super().decode_many(batch, specs, version)
+        found = claimed_all(self, specs, batch[0].main.device)
         targets = [target.view(code_dtype(self, target.dtype, widest=4)) for target in found]
         torch.ops.laconic.vlz_decode_many_out.default([parts.main.contiguous() for parts in batch], targets)
         return found

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -15,13 +16,11 @@ from laconic.ops.huffman_book import Array
 MOST_ROWS = 2**31 - 1
 
 
-def layout_of(shape: Sequence[int], itemsize: int) -> tuple[int, int]:
+@lru_cache(maxsize=256)
+def layout_of(shape: tuple[int, ...], itemsize: int) -> tuple[int, int]:
     """How many rows such a tensor has, and the bytes of each. A row is the last dimension; a scalar is one."""
     columns = shape[-1] if shape else 1
-    count = 1
-    for size in shape[:-1]:
-        count *= size
-    return (count, columns * itemsize) if columns else (0, itemsize)
+    return (math.prod(shape[:-1]), columns * itemsize) if columns else (0, itemsize)
 
 
 def check_rows(codes: Tensor) -> tuple[int, int]:

@@ -10,7 +10,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from laconic.encoders.memory import as_codes, claimed, code_dtype
+from laconic.encoders.memory import as_codes, claimed, claimed_all, code_dtype
 from laconic.errors import SpecError
 from laconic.ops.repeats import MOST_ROWS, layout_of
 from laconic.ops.rows import index_capacity
@@ -62,7 +62,9 @@ class Rows(Stage):
         return [Parts(main, {"index": index}) for main, index in zip(mains, indices, strict=True)]
 
     def decode_many(self, batch: Sequence[Parts], specs: Sequence[TensorSpec], version: int) -> list[Tensor]:
-        found = [claimed(self, x, parts.main.device) for parts, x in zip(batch, specs, strict=True)]
+        if len({parts.main.device for parts in batch}) != 1:
+            return super().decode_many(batch, specs, version)
+        found = claimed_all(self, specs, batch[0].main.device)
         mains = [parts.main.contiguous() for parts in batch]
         targets = [target.view(main.dtype) for target, main in zip(found, mains, strict=True)]
         indices = [parts.side["index"].contiguous() for parts in batch]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -61,7 +62,7 @@ def encode_many(batch: Sequence[Tensor], rows: Sequence[Tensor | None]) -> tuple
     main = torch.empty(sum(kept for kept, _ in sizes), dtype=batch[0].dtype)
     index = torch.empty(sum(size for _, size in sizes), dtype=torch.uint8)
     plan.write(main.data_ptr(), index.data_ptr())
-    return main, index, torch.tensor(sizes)
+    return main, index, torch.from_numpy(np.array(sizes))
 
 
 def decode(main: Tensor, index: Tensor, out: Tensor) -> None:
