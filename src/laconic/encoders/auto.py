@@ -60,13 +60,13 @@ class Auto(Stage):
         plan = _plan(TensorSpec.of(batch[0]), self.prefer, torch.get_num_threads(), costs.current())
         best = plan.raw.cost
         yield plan.raw
-        if plan.first_least >= best and not every:
-            return  # no sample is worth its time
+        if plan.first_least + plan.sample >= best and not every:
+            return  # whatever it said, a sample would not be worth its time
         sample = sample_of(batch, thorough=self.prefer == "ratio")
         for candidate, curve, least in plan.others:
             hope = None if every or least >= best or sample.thorough else candidate.hope(sample)
             if hope is not None:
-                least = plan.terms.forecast(candidate, curve, hope).cost
+                least = plan.terms.forecast(candidate, curve, hope).cost + plan.sample
             if least < best or every:
                 forecast = plan.terms.forecast(candidate, curve, candidate.outcome(sample))
                 best = min(best, forecast.cost)
@@ -129,6 +129,8 @@ class Plan(NamedTuple):
     raw: Forecast
     others: tuple[tuple[Candidate, costs.Curve | None, float], ...]
     """First those whose outcome is soonest known."""
+    sample: float
+    """What it costs to know more; nothing where time does not count."""
 
     @property
     def first_least(self) -> float:
@@ -142,7 +144,8 @@ def _plan(x: TensorSpec, prefer: str, threads: int, model: costs.CostModel) -> P
     curves = {taker: model.curve(taker.name, x.dtype.itemsize, x.nbytes, threads) for taker in takers}
     raw = terms.forecast(RAW, curves.pop(RAW), Outcome(x.nbytes, 1.0))
     others = [(taker, curve, terms.least(curve)) for taker, curve in curves.items() if x.numel]
-    return Plan(terms, raw, tuple(sorted(others, key=lambda other: (other[0].by_trial, other[2]))))
+    others.sort(key=lambda other: (other[0].by_trial, other[2]))
+    return Plan(terms, raw, tuple(others), 0.0 if prefer == "ratio" else model.sample)
 
 
 def sample_of(batch: Sequence[Tensor], thorough: bool) -> Sample:

@@ -89,6 +89,8 @@ class CostModel:
     sizes: tuple[int, ...]
     """Bytes of codes, rising."""
     rows: tuple[Row, ...]
+    sample: float = 0.0
+    """Seconds to take a sample, and to choose by it."""
     machine: dict[str, Any] = field(default_factory=dict)
     command: str = ""
 
@@ -129,7 +131,7 @@ class CostModel:
     def to_json(self) -> dict[str, Any]:
         rows = [row._asdict() for row in self.rows]
         head = {"kind": KIND, "version": VERSION, "command": self.command, "machine": self.machine}
-        return head | {"sizes": list(self.sizes), "rows": rows}
+        return head | {"sample": self.sample, "sizes": list(self.sizes), "rows": rows}
 
 
 def _among(few: Curve, less: int, many: Curve, more: int, threads: int) -> Curve:
@@ -181,7 +183,10 @@ def _parse(value: Any) -> CostModel:
     rows = tuple(_parse_row(row, len(sizes)) for row in value["rows"])
     if not rows or not sizes or sizes[0] < 1 or list(sizes) != sorted(set(sizes)):
         raise ValueError("expected rows, and sizes that rise")
-    return CostModel(sizes, rows, dict(value["machine"]), str(value["command"]))
+    sample = float(value["sample"])
+    if not 0 <= sample < 1:
+        raise ValueError(f"expected a sample to take less than a second, found {sample}")
+    return CostModel(sizes, rows, sample, dict(value["machine"]), str(value["command"]))
 
 
 def _parse_row(value: dict[str, Any], sizes: int) -> Row:

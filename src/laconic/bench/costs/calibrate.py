@@ -16,6 +16,7 @@ from torch import Tensor
 from laconic import chain
 from laconic.bench import machine
 from laconic.bench.costs import data
+from laconic.encoders.auto import sample_of
 from laconic.encoders.candidates import installed, main_spec
 from laconic.encoders.costs import CostModel, Row
 from laconic.files import file_errors, replacing
@@ -63,7 +64,7 @@ def steps(threads: int) -> int:
     return len(list(kinds())) * len(thread_counts(threads))
 
 
-def calibrate(threads: int, effort: Effort, begin: Begin, sizes: Sequence[int] = SIZES) -> CostModel:
+def calibrate(threads: int, effort: Effort, begin: Begin) -> CostModel:
     """Times every installed encoder; `begin` is told what starts."""
     usual = torch.get_num_threads()
     rows: list[Row] = []
@@ -72,10 +73,23 @@ def calibrate(threads: int, effort: Effort, begin: Begin, sizes: Sequence[int] =
             torch.set_num_threads(count)
             for kind in kinds():
                 begin(f"{kind.title}, {8 * kind.itemsize} bits, {count} thread{'s' * (count > 1)}")
-                rows += _rows(kind, count, sizes, effort)
+                rows += _rows(kind, count, SIZES, effort)
     finally:
         torch.set_num_threads(usual)
-    return CostModel(tuple(sizes), tuple(rows), machine.describe(), f"laconic bench calibrate --threads {threads}")
+    command = f"laconic bench calibrate --threads {threads}"
+    return CostModel(SIZES, tuple(rows), sample_seconds(), machine.describe(), command)
+
+
+def sample_seconds() -> float:
+    """What a sample costs that decides nothing: among few encoders, which no trial helps."""
+    codes, seconds = data.normal(1 << 20, 1, 5.0), []
+    for _ in range(50):
+        start = perf_counter()
+        sample = sample_of([codes], thorough=False)
+        for candidate in installed():
+            candidate.hope(sample) if candidate.by_trial else candidate.outcome(sample)
+        seconds.append(perf_counter() - start)
+    return float(f"{min(seconds):.4g}")
 
 
 def _rows(kind: Kind, threads: int, sizes: Sequence[int], effort: Effort) -> Iterator[Row]:

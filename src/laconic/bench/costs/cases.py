@@ -1,4 +1,4 @@
-"""On what `auto` is held against every single encoder: tensors with a chain before it, and codes without."""
+"""On what `auto` is held against every single encoder: tensors, with a chain before it."""
 
 from __future__ import annotations
 
@@ -18,8 +18,10 @@ TABLE_CHAIN = "bound:rel=0.03|"
 FIELD_CHAINS = ("bound:rel=0.01|lorenzo|", "bound:rel=0.0001|lorenzo|")
 MANY = 4 << 20
 """Values of a table that is tiled."""
-CODES = 1 << 20
+CODES = 4 << 20
 """Bytes of synthetic codes."""
+CODES_CHAIN = "bound:abs=0.499|"
+"""What makes codes of whole numbers, these themselves."""
 
 
 class Case(NamedTuple):
@@ -32,11 +34,11 @@ class Case(NamedTuple):
     @property
     def codes(self) -> Tensor:
         """What an encoder meets."""
-        return Run(self.x).over(chain.codec(self.before[:-1]).links).main if self.before else self.x
+        return Run(self.x).over(chain.codec(self.before[:-1]).links).main
 
 
 def cases(tensors: Mapping[str, Tensor]) -> Iterator[Case]:
-    """Each tensor that was given, and codes that are made here."""
+    """Each tensor that was given, and some that are made here."""
     for name, x in tensors.items():
         if x.dim() == 2 and x.shape[1] <= TABLE_WIDTH:
             yield Case(name, TABLE_CHAIN, x)
@@ -45,12 +47,17 @@ def cases(tensors: Mapping[str, Tensor]) -> Iterator[Case]:
             for before in FIELD_CHAINS:
                 dims = ":dims=3" * (x.dim() >= 3)
                 yield Case(name, before[:-1] + dims + "|", x)
+    for name, codes in synthetic():
+        yield Case(name, CODES_CHAIN, codes.to(torch.float32))
+
+
+def synthetic() -> Iterator[tuple[str, Tensor]]:
     for sigma in (0.5, 2.0, 5.0, 20.0):
-        yield Case(f"normal, sigma {sigma:g}", "", data.normal(CODES, 1, sigma))
-    yield Case("normal, sigma 50, 16 bits", "", data.normal(CODES // 2, 2, 50.0))
-    yield Case("uniform", "", data.uniform(CODES, 1))
-    yield Case("runs", "", data.runs(CODES, 1))
-    yield Case("repeated rows", "", data.rows(CODES, 1))
+        yield f"normal, sigma {sigma:g}", data.normal(CODES, 1, sigma)
+    yield "normal, sigma 50", data.normal(CODES // 2, 2, 50.0)
+    yield "uniform", data.uniform(CODES, 1)
+    yield "runs", data.runs(CODES, 1)
+    yield "repeated rows", data.rows(CODES, 1)
 
 
 def shuffles(x: Tensor) -> Tensor:

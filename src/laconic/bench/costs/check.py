@@ -48,7 +48,7 @@ def _rows(case: Case, threads: int, effort: Effort) -> Iterator[Row]:
     autos = {link: Auto(f"link:{link:g}") for link in LINKS}
     singles = {str(taker.stage): f"{case.before}{taker.stage}" for taker in takers}
     whole = time_each(singles | {str(auto): f"{case.before}{auto}" for auto in autos.values()}, case.x, effort)
-    alone = time_each({str(taker.stage): str(taker.stage) for taker in takers}, codes, effort) if case.before else whole
+    alone = time_each({str(taker.stage): str(taker.stage) for taker in takers}, codes, effort)
     for link, auto in autos.items():
         yield _row(case, codes, threads, link, auto, takers, whole, alone)
 

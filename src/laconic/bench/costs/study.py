@@ -14,7 +14,7 @@ from laconic.files import replacing
 
 KIND = "laconic bench auto"
 VERSION = 1
-LARGE = 1 << 20
+LARGE = 4 << 20
 """Bytes of codes from which on a sample must not be felt."""
 MODEL_OFF, BEHIND_BEST = 1.25, 1.05
 
@@ -89,8 +89,8 @@ def _verdicts(rows: Sequence[Row]) -> Iterator[Verdict]:
         off = max(row.model_off for row in mine)
         yield Verdict(f"{link:g} GB/s: modelled and measured time apart", off, MODEL_OFF, None, False, "x")
         for what, some in (
-            ("1 MiB of codes or more", [row for row in mine if row.is_large]),
-            ("less than 1 MiB of codes", [row for row in mine if not row.is_large]),
+            ("4 MiB of codes or more", [row for row in mine if row.is_large]),
+            ("fewer codes", [row for row in mine if not row.is_large]),
         ):
             if some:
                 worst = max(row.behind_best for row in some)

@@ -45,7 +45,7 @@ def tables(study: AutoStudy) -> Iterator[Table]:
         times = [row.modelled, row.measured, row.auto, row.singles[row.best]]
         modelled, measured, auto, best = (plain_number(1e3 * seconds) for seconds in times)
         table.add_row(
-            *(f"{row.data} ({row.before or 'codes'})", f"{row.codes_bytes:,}", str(row.threads), f"{row.gb_per_s:g}"),
+            *(f"{row.data} ({row.before})", f"{row.codes_bytes:,}", str(row.threads), f"{row.gb_per_s:g}"),
             *(row.chosen, row.best, modelled, measured, f"{row.model_off:.2f}", auto, best, f"{row.behind_best:.3f}"),
         )
     yield table
