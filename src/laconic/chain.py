@@ -139,10 +139,10 @@ class Codec:
         """Finds what does the work of the last stage, and what each of those shares among its tensors."""
         last = self.stages[-1]
         if last.defers:
-            resolve(runs, last)
+            resolve(runs, self.links)
         by_stage: dict[Stage, list[Run]] = {}
         for run in runs:
-            by_stage.setdefault(run.last.stage if run.last else last, []).append(run)
+            by_stage.setdefault((run.own or self.links)[-1].stage, []).append(run)
         for stage, some in by_stage.items():
             shared = stage.share([run.main for run in some]) if len(some) > 1 else {}
             for run in some:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from torch import Tensor
@@ -23,15 +24,16 @@ class Run:
         self.context, self.main = Context(x, rows=rows), x
         self.specs = [TensorSpec.of(x)]
         self.side: dict[str, Tensor] = {}
-        self.last: Link | None = None
-        """What does the work of the last stage, where that leaves it to another."""
+        self.own: Links | None = None
+        """Its links, where the last stage leaves its work to another."""
 
     def over(self, links: Links, out: Encoded | None = None) -> Run:
         """Goes on to the end of `links`; the last one's parts in the memory of `out` when given."""
         for step in self.ahead(links):
             at_end = step.first + len(step.links) == len(links)
             if at_end and step.defers:
-                step = step._replace(links=(self.leave_to(step.links[-1].stage.resolved([self.main])),))
+                self.own = ending(links, step.links[-1].stage.resolved([self.main]))
+                step = step._replace(links=self.own[-1:])
             room = Parts(out.parts["main"], _side(out, len(links) - 1)) if out is not None and at_end else None
             self.take(step, step.encode(self.main, self.context, room))
         return self
@@ -39,19 +41,10 @@ class Run:
     def ahead(self, links: Links) -> tuple[Step, ...]:
         """The steps that are left."""
         done = len(self.specs) - 1
-        links = self.own(links)
+        links = self.own or links
         rest = links[done:] if done else links
         found = steps(rest, boundary_specs(rest, self.specs[-1]))
         return tuple(step._replace(first=done + step.first) for step in found) if done else found
-
-    def leave_to(self, stage: Stage) -> Link:
-        """Lets this stage do the work of the last one."""
-        self.last = Link(stage, stage.version)
-        return self.last
-
-    def own(self, links: Links) -> Links:
-        """These, but the last one as it is for this tensor."""
-        return links if self.last is None else (*links[:-1], self.last)
 
     def take(self, step: Step, given: Sequence[Parts]) -> None:
         """Goes on by a step, which gave this."""
@@ -62,23 +55,29 @@ class Run:
         self.main = given[-1].main
 
     def encoded(self, links: Links) -> Encoded:
-        return Encoded(self.own(links), tuple(self.specs), {"main": self.main, **self.side})
+        return Encoded(self.own or links, tuple(self.specs), {"main": self.main, **self.side})
 
 
 _WORTH_A_CHOICE = 1 << 16
 """Bytes of codes: for smaller tensors of one spec, one choice serves all of them."""
 
 
-def resolve(runs: Sequence[Run], stage: Stage) -> None:
+def resolve(runs: Sequence[Run], links: Links) -> None:
     """Finds what does the work of the last stage, for tensors that came as far as that."""
     alike: dict[object, list[Run]] = {}
     for run in runs:
         small = run.main.nbytes < _WORTH_A_CHOICE
         alike.setdefault(run.specs[-1] if small else run, []).append(run)
     for some in alike.values():
-        found = stage.resolved([run.main for run in some])
+        own = ending(links, links[-1].stage.resolved([run.main for run in some]))
         for run in some:
-            run.leave_to(found)
+            run.own = own
+
+
+@lru_cache(maxsize=1024)
+def ending(links: Links, stage: Stage) -> Links:
+    """With this stage as the last. Always the same tuple: what is known of it is found sooner."""
+    return (*links[:-1], Link(stage, stage.version))
 
 
 class _Way(NamedTuple):
@@ -93,11 +92,11 @@ def all_over(runs: Sequence[Run], links: Links, nbytes: int) -> None:
     if worth_threads(len(runs), nbytes):
         side_by_side(lambda run: run.over(links), runs)
         return
-    ahead: dict[tuple[TensorSpec, Link | None], tuple[Step, ...]] = {}
+    ahead: dict[tuple[TensorSpec, Links | None], tuple[Step, ...]] = {}
     for run in runs:
-        if (run.specs[-1], run.last) not in ahead:
-            ahead[run.specs[-1], run.last] = run.ahead(links)
-    for way in _ways([ahead[run.specs[-1], run.last] for run in runs]):
+        if (run.specs[-1], run.own) not in ahead:
+            ahead[run.specs[-1], run.own] = run.ahead(links)
+    for way in _ways([ahead[run.specs[-1], run.own] for run in runs]):
         mine = [runs[place] for place in way.places]
         for step in way.steps:
             given = step.encode_many([run.main for run in mine], [run.context for run in mine])

@@ -10,9 +10,8 @@ from torch import Tensor
 
 from laconic import SpecError
 from laconic.ops import survey as ops
-from laconic.ops.survey import SIZE, Survey, reference_survey
+from laconic.ops.survey import reference_survey, survey
 
-survey = torch.ops.laconic.survey.default
 DTYPES = [torch.int8, torch.uint8, torch.int16, torch.uint16, torch.int32, torch.uint32]
 
 
@@ -36,12 +35,12 @@ def test_a_body_counts_otherwise(
 ) -> None:
     codes = some_codes((rows, width), dtype, spread, kinds=max(1, rows // 9) if repeat else 0)
     for row in (0, width):
-        assert torch.equal(survey(codes, row, *most), reference_survey(codes, row, *most))
+        assert [*survey(codes, row, *most)[:-1], *survey(codes, row, *most)[-1]] == reference_survey(codes, row, *most)
 
 
 def test_a_sample_of_everything_is_not_everything() -> None:
     codes = torch.tensor([[0, 0, 1], [0, 0, 1], [5, 5, 5], [0, 0, 1], [-2, 3, 0]], dtype=torch.int8)
-    found = Survey.of(survey(codes, 3, 8, 8))
+    found = survey(codes, 3, 8, 8)
     assert (found.codes, found.kinds, found.squares) == (15, 5, 7**2 + 3**2 + 3**2 + 1 + 1)
     assert (found.rows, found.row_pairs, found.equal_rows) == (5, 4, 1)
     assert found.row_kinds[:3] == [2, 1, 0]  # of three alike two are neighbours, and count as one
@@ -63,14 +62,7 @@ def test_an_address_that_is_no_multiple_crashes() -> None:
         torch.frombuffer(bytearray(before + data), dtype=torch.int16, offset=len(before)) for before in (b"", b"0")
     )
     assert odd.data_ptr() % 2 == 1
-    assert torch.equal(survey(odd, 0, 64, 8), survey(codes, 0, 64, 8))
-
-
-def test_the_operator_lies_about_itself() -> None:
-    arguments = (torch.arange(90).remainder(7).to(torch.int8), 9, 64, 64)
-    checks = ("test_schema", "test_autograd_registration", "test_faketensor")
-    torch.library.opcheck(survey, arguments, test_utils=checks)
-    assert survey(*arguments).shape == (SIZE,)
+    assert survey(odd, 0, 64, 8) == survey(codes, 0, 64, 8)
 
 
 @pytest.mark.parametrize(("most", "total"), [(0, 0), (1, 1), (4, 4), (5, 4), (4, 5), (64, 1000), (3, 1 << 40)])

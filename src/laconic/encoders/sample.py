@@ -10,7 +10,6 @@ import math
 from functools import cached_property
 from typing import Any
 
-import torch
 from torch import Tensor
 
 from laconic.encoders.memory import as_bytes
@@ -46,7 +45,7 @@ class Sample:
         if not self.thorough:
             blocks = max(128, min(256, count // (64 * ops.BLOCK)))
             rows = max(512, min(1024, count // (32 * max(self.row, 1))))
-        self.found = found = ops.Survey.of(torch.ops.laconic.survey(self.codes, self.row, blocks, rows))
+        self.found = found = ops.survey(self.codes, self.row, blocks, rows)
         self.chance = found.squares / found.codes**2
         """That two codes have one symbol."""
         self.extra_bits = found.extra / found.codes

@@ -1,6 +1,6 @@
 """What a sample of codes tells of all of them, in one call: `survey`.
 
-    codes (1, 2 or 4 bytes)  -->  int64: of symbols, of blocks, of rows; see `Survey`
+    codes (1, 2 or 4 bytes)  -->  whole numbers: of symbols, of blocks, of rows; see `Survey`
 
 Windows of eight blocks of 32 codes, and of eight rows, are spread over the codes: one somewhere in each of as many
 stretches, always the same. Numbers are whole, so that every body gives the same ones.
@@ -9,7 +9,7 @@ stretches, always the same. Numbers are whole, so that every body gives the same
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -17,11 +17,9 @@ import torch
 from torch import Tensor
 
 from laconic.errors import SpecError
-from laconic.ops import LIBRARY, load_bodies
+from laconic.ops import load_bodies
 from laconic.ops.huffman_book import SYMBOLS, Array
 from laconic.ops.huffman_symbols import EXTRA_BITS, to_symbols
-
-LIBRARY.define("survey(Tensor codes, int row, int most_blocks, int most_rows) -> Tensor")
 
 BLOCK, WINDOW = 32, 8
 MOST_ALIKE = 32
@@ -58,19 +56,23 @@ class Survey(NamedTuple):
     row_kinds: list[int]
     """Of how many kinds there was one row, or two, .., or 32 and more."""
 
-    @classmethod
-    def of(cls, found: Tensor) -> Survey:
-        numbers: list[Any] = found.tolist()
-        return cls._make([*numbers[:-MOST_ALIKE], numbers[-MOST_ALIKE:]])
+
+BODIES: dict[str, Callable[[Tensor, int, int, int], list[int]]] = {}
+"""By the kind of device. No operator of PyTorch: it decides something in Python, a few microseconds before that."""
 
 
-SIZE = len(Survey._fields) - 1 + MOST_ALIKE
+def survey(codes: Tensor, row: int, most_blocks: int, most_rows: int) -> Survey:
+    """Of contiguous codes: so many blocks, and so many rows of `row` codes each, where there are rows."""
+    check_codes(codes)
+    found: list[Any] = BODIES.get(codes.device.type, reference_survey)(codes, row, most_blocks, most_rows)
+    return Survey._make([*found[:-MOST_ALIKE], found[-MOST_ALIKE:]])
+
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
 
 def check_codes(codes: Tensor) -> None:
-    """Raises unless these are codes as they lie in memory. Every body asks first."""
+    """Raises unless these are codes as they lie in memory."""
     if codes.element_size() not in (1, 2, 4) or not codes.is_contiguous():
         raise SpecError(f"expected contiguous codes of 1, 2 or 4 bytes, got {codes.dtype} of strides {codes.stride()}")
 
@@ -85,14 +87,13 @@ def spread(most: int, total: int) -> Array:
     return begin + noise.astype(np.int64) % (end - begin)
 
 
-def reference_survey(codes: Tensor, row: int, most_blocks: int, most_rows: int) -> Tensor:
-    check_codes(codes)
+def reference_survey(codes: Tensor, row: int, most_blocks: int, most_rows: int) -> list[int]:
     numbers = np.dtype(f"i{codes.element_size()}" if codes.dtype.is_signed else f"u{codes.element_size()}")
     flat = codes.cpu().reshape(-1).view(torch.uint8).numpy().view(numbers)
     found = _of_blocks(flat, most_blocks)
     rows = flat[: len(flat) // row * row].reshape(-1, row) if row else None
     found += _of_rows(rows, most_rows) if rows is not None else [0] * (4 + MOST_ALIKE)
-    return torch.tensor(found, dtype=torch.int64)
+    return found
 
 
 def _windows(most: int, total: int) -> Iterator[Array]:
@@ -178,14 +179,5 @@ def _hashes(rows: Array) -> Array:
         hashes += (words ^ words >> np.uint64(32)) * np.uint64(2 * i + 1)
     return hashes
 
-
-LIBRARY.impl("survey", reference_survey, "CompositeExplicitAutograd")
-
-
-def _fake_survey(codes: Tensor, row: int, most_blocks: int, most_rows: int) -> Tensor:
-    return torch.empty(SIZE, dtype=torch.int64)
-
-
-torch.library.register_fake("laconic::survey", _fake_survey, lib=LIBRARY)
 
 load_bodies("survey")

@@ -4,28 +4,23 @@ from __future__ import annotations
 
 from typing import Any
 
-import torch
 from torch import Tensor
 
 from laconic.backends.native import core
-from laconic.ops import LIBRARY
-from laconic.ops.survey import SIZE, check_codes
+from laconic.ops.survey import BODIES
 
 _core: Any = core()
 if _core is None:
     raise ImportError("laconic's native part is not there; ask native.available() before importing its bodies")
 
 
-def survey(codes: Tensor, row: int, most_blocks: int, most_rows: int) -> Tensor:
-    check_codes(codes)
-    aligned = codes if codes.data_ptr() % codes.element_size() == 0 else codes.clone()
-    found = torch.empty(SIZE, dtype=torch.int64)
-    if not _core.survey(
-        *(aligned.data_ptr(), aligned.numel(), aligned.element_size(), codes.dtype.is_signed),
-        *(row, most_blocks, most_rows, found.data_ptr()),
-    ):
-        raise MemoryError("survey: no memory to tell rows apart in")
+def survey(codes: Tensor, row: int, most_blocks: int, most_rows: int) -> list[int]:
+    size = codes.element_size()
+    aligned = codes if codes.data_ptr() % size == 0 else codes.clone()
+    found: list[int] = _core.survey(
+        aligned.data_ptr(), aligned.numel(), size, codes.dtype.is_signed, row, most_blocks, most_rows
+    )
     return found
 
 
-LIBRARY.impl("survey", survey, "CPU")
+BODIES["cpu"] = survey
