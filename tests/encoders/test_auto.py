@@ -257,6 +257,7 @@ def damaged(model: str) -> dict[str, str]:
         "time that runs back": json.dumps(value | {"rows": [first | {"encode": [-1.0] * len(first["encode"])}]}),
         "no number": json.dumps(value | {"rows": [first | {"decode": ["soon"] * len(first["decode"])}]}),
         "NaN": json.dumps(value | {"rows": [first | {"ratios": [float("nan")] * len(first["ratios"])}]}),
+        "data of no kind": json.dumps(value | {"rows": [first | {"what": "words"}]}),
         "a list": "[1, 2]",
         "bytes": "\0\1\2",
     }
@@ -309,7 +310,7 @@ def test_times_leave_the_line_between_what_was_measured() -> None:
     def seconds(nbytes: int, ratio: float, threads: int = 1, rows: float = 0.0) -> float:
         curve = model.curve("raw", 8, nbytes, threads)
         assert curve is not None
-        return curve.at(ratio, {"rows": rows}).encode
+        return curve.at(ratio, {"rows": rows})
 
     assert seconds(200, 0.4) == pytest.approx(4.0)
     assert (seconds(10, 0.2), seconds(100, 0.0), seconds(600, 1.0)) == pytest.approx((1.0, 1.0, 14.0))

@@ -93,7 +93,6 @@ class Forecast(NamedTuple):
 
     candidate: Candidate
     outcome: Outcome
-    seconds: costs.Seconds
     cost: float
 
 
@@ -105,8 +104,8 @@ class Terms(NamedTuple):
     nbytes: int
 
     def forecast(self, candidate: Candidate, curve: costs.Curve | None, outcome: Outcome) -> Forecast:
-        seconds = curve.at(outcome.ratio, outcome.others) if curve else costs.Seconds(0.0, 0.0)
-        return Forecast(candidate, outcome, seconds, self.cost(curve, outcome.nbytes, seconds.both))
+        seconds = curve.at(outcome.ratio, outcome.others) if curve else 0.0
+        return Forecast(candidate, outcome, self.cost(curve, outcome.nbytes, seconds))
 
     def least(self, curve: costs.Curve | None) -> float:
         """What an encoder costs at least: if the codes became nothing, in no time where there is no better guess."""

@@ -21,6 +21,7 @@ from laconic.files import file_errors
 KIND = "laconic bench calibrate"
 VERSION = 1
 VARIABLE = "LACONIC_COSTS"
+OTHERS = ("rows", "copies")
 BUILT_IN = Path(__file__).with_name("costs.json")
 
 
@@ -38,48 +39,34 @@ class Row(NamedTuple):
     decode: tuple[float, ...]
 
 
-class Seconds(NamedTuple):
-    encode: float
-    decode: float
-
-    @property
-    def both(self) -> float:
-        return self.encode + self.decode
-
-
 class Curve(NamedTuple):
-    """The seconds of one encoder for so many bytes, by what they compress to."""
+    """The seconds that one encoder takes to encode so many bytes and to decode them, by what they compress to."""
 
     ratios: tuple[float, ...]
-    seconds: tuple[Seconds, ...]
-    others: Mapping[str, Seconds]
+    seconds: tuple[float, ...]
+    others: Mapping[str, float]
     """Of data of other kinds: `rows`, `copies`."""
 
     @property
     def least(self) -> float:
-        """To encode and decode, whatever the data."""
-        return min(found.both for found in (*self.seconds, *self.others.values()))
+        """Whatever the data."""
+        return min(*self.seconds, *self.others.values())
 
-    def at(self, ratio: float, others: Mapping[str, float]) -> Seconds:
+    def at(self, ratio: float, others: Mapping[str, float]) -> float:
         """Where these shares of the data are of other kinds, and the rest becomes as small as `ratio`."""
-        place = min(max(bisect(self.ratios, ratio), 1), len(self.ratios) - 1)
-        plain = _between(self.ratios, self.seconds, place, ratio) if place else self.seconds[0]
-        encode, decode = plain
+        plain = seconds = _on_line(self.ratios, self.seconds, ratio)
         for what, share in others.items():
-            other = self.others.get(what, plain)
-            encode += share * (other.encode - plain.encode)
-            decode += share * (other.decode - plain.decode)
-        return Seconds(encode, decode)
+            seconds += share * (self.others.get(what, plain) - plain)
+        return seconds
 
 
-def _between(xs: Sequence[float], seconds: Sequence[Seconds], place: int, x: float) -> Seconds:
+def _on_line(xs: Sequence[float], ys: Sequence[float], x: float) -> float:
+    """Between neighbours on a line, beyond the ends as there."""
+    place = bisect(xs, x)
+    if place == 0 or place == len(xs):
+        return ys[min(place, len(xs) - 1)]
     before, after = xs[place - 1], xs[place]
-    share = min(max((x - before) / (after - before), 0.0), 1.0) if after > before else 0.0
-    return _mixed(seconds[place - 1], seconds[place], share)
-
-
-def _mixed(a: Seconds, b: Seconds, share: float) -> Seconds:
-    return Seconds(a.encode + share * (b.encode - a.encode), a.decode + share * (b.decode - a.decode))
+    return ys[place - 1] + (ys[place] - ys[place - 1]) * (x - before) / (after - before)
 
 
 @dataclass(frozen=True, eq=False)
@@ -109,24 +96,15 @@ class CostModel:
 
     def _curve(self, rows: Sequence[Row], threads: int, nbytes: int) -> Curve:
         mine = [row for row in rows if row.threads == threads]
-        points = sorted(
-            (self._at(row.ratios, nbytes), self._seconds(row, nbytes)) for row in mine if row.what == "codes"
-        )
+        codes = [row for row in mine if row.what == "codes"]
+        points = sorted((_on_line(self.sizes, row.ratios, nbytes), self._seconds(row, nbytes)) for row in codes)
         others = {row.what: self._seconds(row, nbytes) for row in mine if row.what != "codes"}
-        return Curve(tuple(r for r, _ in points), tuple(s for _, s in points), others)
+        return Curve(tuple(ratio for ratio, _ in points), tuple(seconds for _, seconds in points), others)
 
-    def _seconds(self, row: Row, nbytes: int) -> Seconds:
-        return Seconds(self._at(row.encode, nbytes, beyond=True), self._at(row.decode, nbytes, beyond=True))
-
-    def _at(self, values: Sequence[float], nbytes: int, beyond: bool = False) -> float:
-        """A line between two sizes; below the least its value, above the largest that, or in proportion."""
-        if nbytes >= self.sizes[-1]:
-            return values[-1] * (nbytes / self.sizes[-1] if beyond else 1)
-        place = bisect(self.sizes, nbytes)
-        if place == 0:
-            return values[0]
-        before, after = self.sizes[place - 1], self.sizes[place]
-        return values[place - 1] + (values[place] - values[place - 1]) * (nbytes - before) / (after - before)
+    def _seconds(self, row: Row, nbytes: int) -> float:
+        """Beyond the largest size, in proportion."""
+        both = [encode + decode for encode, decode in zip(row.encode, row.decode, strict=True)]
+        return _on_line(self.sizes, both, nbytes) * max(1.0, nbytes / self.sizes[-1])
 
     def to_json(self) -> dict[str, Any]:
         rows = [row._asdict() for row in self.rows]
@@ -137,8 +115,8 @@ class CostModel:
 def _among(few: Curve, less: int, many: Curve, more: int, threads: int) -> Curve:
     """Time that falls with 1 / threads from `less` of them to `more`."""
     share = 1.0 if threads >= more else (1 / less - 1 / max(threads, less)) / (1 / less - 1 / more)
-    seconds = tuple(_mixed(a, b, share) for a, b in zip(few.seconds, many.seconds, strict=True))
-    others = {what: _mixed(found, many.others[what], share) for what, found in few.others.items()}
+    seconds = tuple(a + share * (b - a) for a, b in zip(few.seconds, many.seconds, strict=True))
+    others = {what: a + share * (many.others[what] - a) for what, a in few.others.items()}
     return Curve(few.ratios, seconds, others)
 
 
@@ -181,6 +159,8 @@ def _parse(value: Any) -> CostModel:
         raise ValueError(f"expected kind {KIND!r}, version {VERSION}")
     sizes = tuple(int(size) for size in value["sizes"])
     rows = tuple(_parse_row(row, len(sizes)) for row in value["rows"])
+    if not all(row.what == "codes" or row.what in OTHERS for row in rows):
+        raise ValueError(f"expected data of codes or {' or '.join(OTHERS)}")
     if not rows or not sizes or sizes[0] < 1 or list(sizes) != sorted(set(sizes)):
         raise ValueError("expected rows, and sizes that rise")
     sample = float(value["sample"])
