@@ -168,8 +168,13 @@ inline auto with_size(std::int64_t bytes, Body body) {
 }  // namespace
 
 void hash_rows(const Rows& rows, std::int64_t begin, std::int64_t end, std::uint64_t* keys) {
+    constexpr std::uintptr_t ahead = 4096;
     with_size(rows.bytes, [&](auto bytes) {
-        for (std::int64_t i = begin; i < end; ++i) keys[i] = hash_row(rows.data + i * bytes, bytes);
+        for (std::int64_t i = begin; i < end; ++i) {
+            const std::uint8_t* row = rows.data + i * bytes;
+            fetch_line(reinterpret_cast<std::uintptr_t>(row) + ahead);
+            keys[i] = hash_row(row, bytes);
+        }
     });
 }
 
