@@ -44,15 +44,23 @@ def from_bytes(data: Tensor, spec: TensorSpec, out: Tensor | None = None) -> Ten
     if data.nbytes != spec.nbytes:
         raise CorruptData(f"expected {spec.nbytes} bytes for {spec}, found {data.nbytes}")
     if out is not None and out.is_contiguous():
-        as_bytes(out).copy_(data)
+        copy_bytes(as_bytes(out), data)
         return out
-    restored = data.clone(memory_format=torch.contiguous_format).view(spec.dtype).view(spec.shape)
+    restored = tight(data, len(data)).view(spec.dtype).view(spec.shape)
     return restored if out is None else out.copy_(restored)
 
 
 def as_integers(x: Tensor) -> Tensor:
     """The same memory as one row of integers of the elements' size."""
     return x.detach().contiguous().view(-1).view(INTEGERS[x.element_size()])
+
+
+def copy_bytes(to: Tensor, data: Tensor) -> Tensor:
+    """On CPUs not by torch: on a busy machine its threads wait for each other for milliseconds."""
+    if to.device.type != "cpu" or data.device.type != "cpu":
+        return to.copy_(data)
+    to.numpy()[:] = data.numpy()
+    return to
 
 
 def tight(data: Tensor, length: int) -> Tensor:

@@ -9,7 +9,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from laconic.encoders.memory import as_bytes, as_integers, claimed, from_bytes, refuse_wide
+from laconic.encoders.memory import as_bytes, as_integers, claimed, copy_bytes, from_bytes, refuse_wide
 from laconic.errors import DataError
 from laconic.stage import Context, Kind, Parts, PartSpec, PartsSpec, Stage, TensorSpec, room_for, written
 
@@ -29,7 +29,7 @@ class Raw(Stage):
     def encode(self, x: Tensor, ctx: Context, out: Parts | None = None) -> Parts:
         data = as_bytes(x)
         main = room_for(TensorSpec.of(data), x.device, None if out is None else out.main)
-        return Parts(main.copy_(data))
+        return Parts(copy_bytes(main, data))
 
     def decode(self, parts: Parts, x: TensorSpec, version: int, out: Tensor | None = None) -> Tensor:
         return from_bytes(parts.main, x, out)
