@@ -46,7 +46,8 @@ def from_bytes(data: Tensor, spec: TensorSpec, out: Tensor | None = None) -> Ten
     if out is not None and out.is_contiguous():
         copy_bytes(as_bytes(out), data)
         return out
-    restored = tight(data, len(data)).view(spec.dtype).view(spec.shape)
+    restored = room_for(spec, data.device)
+    copy_bytes(as_bytes(restored), data)
     return restored if out is None else out.copy_(restored)
 
 

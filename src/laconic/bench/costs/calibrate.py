@@ -22,7 +22,7 @@ from laconic.encoders.costs import CostModel, Row
 from laconic.files import file_errors, replacing
 from laconic.stage import TensorSpec
 
-SIZES = (1 << 12, 1 << 17, 1 << 20, 1 << 23)
+SIZES = (1 << 12, 1 << 17, 1 << 20, 1 << 22, 1 << 24)
 Begin = Callable[[str], None]
 
 
@@ -34,7 +34,7 @@ class Effort:
     rounds: tuple[int, int]
 
 
-FULL, QUICK = Effort(0.03, (3, 20)), Effort(0.002, (1, 3))
+FULL, QUICK = Effort(0.02, (3, 20)), Effort(0.002, (1, 3))
 
 
 class Kind(NamedTuple):

@@ -17,8 +17,8 @@ NOTE = (
 
 
 def model_table(model: CostModel) -> Table:
-    """Each encoder at the size before the largest."""
-    size = len(model.sizes) - 2
+    """Each encoder, at one of the sizes."""
+    size = len(model.sizes) // 2
     caption = (
         f"{model.sizes[size]:,} bytes of codes, in GB/s of them\n{machine.summary(model.machine)}\n{model.command}"
     )
