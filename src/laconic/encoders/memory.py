@@ -96,5 +96,5 @@ def from_library(data: Any, device: torch.device, room: Tensor | None = None) ->
     view = memoryview(data)
     main = room_for(TensorSpec((view.nbytes,), torch.uint8), device, room)
     if view.nbytes:
-        main.copy_(torch.frombuffer(bytearray(view), dtype=torch.uint8))
+        copy_bytes(main, torch.frombuffer(bytearray(view), dtype=torch.uint8))
     return main
