@@ -41,10 +41,7 @@ class Sample:
 
     def _survey(self, count: int) -> None:
         """Of a small tensor it sees less: that costs as much, and saves less."""
-        blocks, rows = 2048, 4096
-        if not self.thorough:
-            blocks = max(128, min(256, count // (64 * ops.BLOCK)))
-            rows = max(512, min(1024, count // (32 * max(self.row, 1))))
+        blocks, rows = (2048, 4096) if self.thorough else (max(128, min(256, count // (64 * ops.BLOCK))), 512)
         self.found = found = ops.survey(self.codes, self.row, blocks, rows)
         self.chance = found.squares / found.codes**2
         """That two codes have one symbol."""
