@@ -316,8 +316,8 @@ NB_MODULE(_core, m) {
 
     m.def("rans_share", &share_rans, "batch"_a, "itemsize"_a, "book_ptr"_a, "threads"_a,
           nb::call_guard<nb::gil_scoped_release>(),
-          "(pointer, count) of each tensor of codes -> a book for all, of at most 6398 bytes. Gives the number of these, "
-          "0 where a book would not pay, -1 without memory.");
+          "(pointer, count) of each tensor of codes -> a book for all, of at most 6398 bytes. Gives their number, 0 "
+          "where a book would not pay, -1 without memory.");
 
     m.def("survey", &survey_codes, "codes_ptr"_a, "count"_a, "itemsize"_a, "zigzag"_a, "row"_a, "most_blocks"_a,
           "most_rows"_a, "Contiguous codes of 1, 2 or 4 bytes -> the numbers of ops/survey.py, in this order.");

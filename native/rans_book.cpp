@@ -85,16 +85,17 @@ std::int64_t RansBook::cost(const std::uint64_t* counts) const {
 }
 
 void make_rans_book(const std::uint64_t* counts, int itemsize, int direct, RansBook& book, RansStored& stored) {
-    constexpr int tried[] = {10, 12, 15};
+    // And by what part of the cost of the last one they may be dearer, as a power of two.
+    constexpr int tried[][2] = {{10, 9}, {12, 8}, {13, 8}, {15, 0}};
     RansLevels levels;
     levels.fill(counts, rans_alphabet(itemsize, direct));
     set_alphabet(book, itemsize, direct, levels);
-    fill_frequencies(levels, tried[2], book);
+    fill_frequencies(levels, tried[3][0], book);
     const std::int64_t least = cost_of(book, levels, counts);
-    for (const int bits : tried) {
+    for (const auto& [bits, dearer] : tried) {
         if (levels.present >= 1 << bits) continue;
         fill_frequencies(levels, bits, book);
-        if (cost_of(book, levels, counts) <= least + (least >> 9)) break;
+        if (cost_of(book, levels, counts) <= least + (least >> dearer)) break;
     }
     stored.size = write_rans_levels(levels, book.bits, direct, book.alphabet, stored.bytes);
 }
@@ -150,14 +151,19 @@ void RansBook::fill_near(RansEncodeTable& table) const {
     }
 }
 
+bool RansBook::is_small() const {
+    if (alphabet > 256) return false;
+    return bits <= kRansSmallBits || *std::max_element(frequencies, frequencies + alphabet) < 1 << kRansSmallBits;
+}
+
 void RansBook::fill(const RansDecodeTable& table) const {
     std::uint32_t* entry = table.entries;
     std::uint16_t* name = table.symbols;
     for (int symbol = 0; symbol < alphabet; ++symbol) {
         const std::uint32_t frequency = frequencies[symbol];
         if (table.small) {
-            const std::uint32_t first = static_cast<std::uint32_t>(symbol) | frequency << 8;
-            for (std::uint32_t k = 0; k < frequency; ++k) entry[k] = first | k << 20;
+            const std::uint32_t first = static_cast<std::uint32_t>(symbol) << 24 | frequency;
+            for (std::uint32_t k = 0; k < frequency; ++k) entry[k] = first | k << 12;
         } else {
             for (std::uint32_t k = 0; k < frequency; ++k) entry[k] = frequency | k << 16;
             std::fill_n(name, frequency, static_cast<std::uint16_t>(symbol));

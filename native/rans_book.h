@@ -32,7 +32,7 @@ struct RansBook {
     void fill(RansEncodeTable& table) const;
 
     // Into entries and symbols of so many slots, or entries alone where it is small.
-    bool is_small() const { return bits <= kRansSmallBits && alphabet <= 256; }
+    bool is_small() const;
     void fill(const RansDecodeTable& table) const;
 
 private:

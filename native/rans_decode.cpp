@@ -10,7 +10,16 @@ class ExtraReader {
 public:
     ExtraReader(const std::uint8_t* begin, const std::uint8_t* end) : begin_(begin), end_(end) {}
 
-    // Up to 32.
+    // Whether 8 bytes are ahead.
+    bool has_many() const { return (end_ - begin_) - (at_ >> 3) >= 8; }
+
+    std::uint32_t take_of_many(unsigned length) {
+        const auto bits = load_value<std::uint64_t>(begin_ + (at_ >> 3)) >> (at_ & 7);
+        at_ += length;
+        return static_cast<std::uint32_t>(bits) & ((1u << length) - 1);
+    }
+
+    // At most 30 bits.
     std::uint32_t take(unsigned length) {
         const std::uint8_t* from = begin_ + (at_ >> 3);
         std::uint64_t bytes = 0;
@@ -48,7 +57,15 @@ void unfold_direct(const std::uint16_t* symbols, std::int64_t count, Code* codes
 template <class Code>
 void unfold_all(const std::uint16_t* symbols, std::int64_t count, int direct, ExtraReader& extra, Code* codes) {
     const std::uint32_t least = 1u << direct;
-    for (std::int64_t i = 0; i < count; ++i) {
+    std::int64_t i = 0;
+    for (; i < count && extra.has_many(); ++i) {
+        const std::uint32_t symbol = symbols[i];
+        const bool is_direct = symbol < least;
+        const unsigned length = is_direct ? 0 : extra_bits_of(symbol, direct);
+        const std::uint32_t high = is_direct ? symbol : (4 + (symbol & 3)) << length;
+        codes[i] = unfold_code<Code>(high | extra.take_of_many(length));
+    }
+    for (; i < count; ++i) {
         std::uint32_t folded = symbols[i];
         if (folded >= least) {
             const unsigned length = extra_bits_of(folded, direct);

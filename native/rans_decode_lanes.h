@@ -14,8 +14,8 @@ template <bool small>
 inline std::uint32_t pop(std::uint32_t& x, const RansDecodeTable& table, int bits) {
     const std::uint32_t slot = x & ((1u << bits) - 1), entry = table.entries[slot];
     if constexpr (small) {
-        x = (entry >> 8 & 0xfff) * (x >> bits) + (entry >> 20);
-        return entry & 0xff;
+        x = (entry & 0xfff) * (x >> bits) + (entry >> 12 & 0xfff);
+        return entry >> 24;
     } else {
         x = (entry & 0xffff) * (x >> bits) + (entry >> 16);
         return table.symbols[slot];
@@ -49,7 +49,7 @@ public:
     // Whether all words are taken, and every state is what it was before it wrote any.
     bool is_done() const {
         bool done = at_ == end_;
-        for (int lane = 0; lane < lanes_; ++lane) done &= states_[lane] == rans_start(lanes_);
+        for (int lane = 0; lane < lanes_; ++lane) done &= states_[lane] == rans_start(lanes_, bits_);
         return done;
     }
 
@@ -68,7 +68,7 @@ private:
         for (std::int64_t i = done; i < count; ++i) {
             std::uint32_t& x = states_[i & (lanes_ - 1)];
             symbols[i] = static_cast<Symbol>(pop<small>(x, table_, bits_));
-            if (x < kRansLeastState && at_ < end_) take_word(x, at_);
+            if (x < kRansLeastState && at_ < end_) take_word<8>(x, at_);
         }
     }
 
@@ -76,8 +76,10 @@ private:
     template <bool small, int lanes, class Symbol>
     std::int64_t read_groups(Symbol* symbols, std::int64_t count) {
 #if LACONIC_RANS_VECTORS
-        if constexpr (lanes >= kLanes<std::uint32_t>) return read_vectors<small, lanes>(symbols, count);
+        if constexpr (lanes >= 16) return read_vectors<small, lanes>(symbols, count);
 #endif
+        const RansDecodeTable table = table_;
+        const int bits = bits_;
         std::uint32_t states[lanes];
         const std::uint8_t* at = at_;
         std::int64_t i = 0;
@@ -85,8 +87,10 @@ private:
         for (; i + lanes <= count && end_ - at >= 2 * lanes; i += lanes) {
 #pragma GCC unroll 8
             for (int lane = 0; lane < lanes; ++lane) {
-                symbols[i + lane] = static_cast<Symbol>(pop<small>(states[lane], table_, bits_));
-                take_word(states[lane], at);
+                std::uint32_t x = states[lane];
+                symbols[i + lane] = static_cast<Symbol>(pop<small>(x, table, bits));
+                take_word<lanes>(x, at);
+                states[lane] = x;
             }
         }
         at_ = at;
@@ -94,11 +98,20 @@ private:
         return i;
     }
 
-    // Where the state is too low. Without a branch: nobody could foretell it.
+    // Where the state is too low. Without a branch: nobody could foretell it. Few lanes wait for each step, and many
+    // for their number.
+    template <int lanes>
     static void take_word(std::uint32_t& x, const std::uint8_t*& at) {
         const unsigned takes = x < kRansLeastState;
         const std::uint32_t word = load_value<std::uint16_t>(at);
-        x = x << 16 * takes | (word & (0 - takes));
+        if constexpr (lanes < 8) {
+            std::uint32_t taken = x << 16 | word;
+            keep_scalar(taken);
+            x = __builtin_expect_with_probability(takes, 1, 0.5) ? taken : x;
+        } else {
+            x = x << 16 * takes | (word & (0 - takes));
+        }
+        keep_scalar(x);
         at += 2 * takes;
     }
 
@@ -117,13 +130,13 @@ private:
 #pragma GCC unroll 4
             for (int v = 0; v < vectors; ++v) {
                 const Words slot = states[v] & mask, entry = gather(table.entries, slot);
-                const Words frequency = small ? entry >> 8 & 0xfff : entry & 0xffff;
-                store_symbols(symbols + i + v * width, small ? entry & 0xff : gather(table.symbols, slot));
-                states[v] = frequency * (states[v] >> bits) + (small ? entry >> 20 : entry >> 16);
+                const Words frequency = entry & (small ? 0xfff : 0xffff);
+                store_symbols(symbols + i + v * width, small ? entry >> 24 : gather(table.symbols, slot));
+                states[v] = frequency * (states[v] >> bits) + (small ? entry >> 12 & 0xfff : entry >> 16);
             }
 #pragma GCC unroll 4
             for (int v = 0; v < vectors; ++v) {
-                const LaneMask takes = is_below(states[v], Words{} + kRansLeastState);
+                const LaneMask takes = are_low(states[v]);
                 states[v] = take_words(states[v], takes, at);
                 at += 2 * count_lanes(takes);
             }

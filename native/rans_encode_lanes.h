@@ -15,14 +15,16 @@ inline std::uint32_t push(std::uint32_t x, const RansSymbol& symbol, int bits, s
     to -= 2 * leaves;
     x >>= 16 * leaves;
     const auto quotient = static_cast<std::uint32_t>(static_cast<unsigned __int128>(x) * symbol.reciprocal >> 64);
-    return x + symbol.bias + quotient * symbol.complement;
+    x += symbol.bias + quotient * symbol.complement;
+    keep_scalar(x);
+    return x;
 }
 
 class EncodeLanes {
 public:
     EncodeLanes(const RansJob& job, std::uint8_t* end)
         : table_(*job.encode), bits_(job.bits), lanes_(1 << job.lanes_log), to_(end) {
-        for (int lane = 0; lane < lanes_; ++lane) states_[lane] = rans_start(lanes_);
+        for (int lane = 0; lane < lanes_; ++lane) states_[lane] = rans_start(lanes_, bits_);
     }
 
     // A block, or what there is of one.
@@ -60,7 +62,7 @@ private:
     void write_groups(const Symbol* symbols, std::int64_t count) {
 #if LACONIC_RANS_VECTORS
         // What the quotients are taken with suffices from so many slots on.
-        if constexpr (lanes >= kLanes<std::uint32_t>) {
+        if constexpr (lanes >= 16) {
             if (bits_ >= 10) return write_vectors<lanes>(symbols, count);
         }
 #endif
@@ -78,18 +80,33 @@ private:
     }
 
 #if LACONIC_RANS_VECTORS
+    // First what the table says of all codes of the block: between the words' stores, gathers would wait for these.
     template <int lanes, class Symbol>
     void write_vectors(const Symbol* symbols, std::int64_t count) {
-        if (table_.span > NearTable::kSize) {
-            return write_with<lanes>([this](Words index) { return gather(table_.packed, index); }, symbols, count);
+        alignas(64) std::uint32_t entries[kRansBlock];
+        if (table_.span <= NearTable::kSize) {
+            const NearTable near(table_.near);
+            const std::uint32_t first = table_.first, mask = sizeof(Symbol) == 1 ? 0xff : 0xffff;
+            look_up([&](Words symbol) { return near[(symbol - first) & mask]; }, symbols, count, entries);
+        } else {
+            const std::uint32_t* packed = table_.packed;
+            for (std::int64_t i = 0; i < count; i += 8) {
+#pragma GCC unroll 8
+                for (int k = 0; k < 8; ++k) entries[i + k] = packed[symbols[i + k]];
+            }
         }
-        const NearTable near(table_.near);
-        const std::uint32_t first = table_.first, mask = sizeof(Symbol) == 1 ? 0xff : 0xffff;
-        write_with<lanes>([=](Words index) { return near[(index - first) & mask]; }, symbols, count);
+        write_entries<lanes>(entries, count);
     }
 
-    template <int lanes, class Entries, class Symbol>
-    void write_with(const Entries& entries, const Symbol* symbols, std::int64_t count) {
+    template <class Table, class Symbol>
+    static void look_up(const Table& table, const Symbol* symbols, std::int64_t count, std::uint32_t* entries) {
+        for (std::int64_t i = 0; i < count; i += kLanes<std::uint32_t>) {
+            store_vector(entries + i, table(load_symbols(symbols + i)));
+        }
+    }
+
+    template <int lanes>
+    void write_entries(const std::uint32_t* entries, std::int64_t count) {
         constexpr int width = kLanes<std::uint32_t>, vectors = lanes / width;
         const std::uint32_t slots = 1u << bits_;
         const int bits = bits_;
@@ -99,14 +116,15 @@ private:
         for (std::int64_t i = count - lanes; i >= 0; i -= lanes) {
 #pragma GCC unroll 4
             for (int v = vectors - 1; v >= 0; --v) {
-                const Words entry = entries(load_symbols(symbols + i + v * width));
+                const Words entry = load_vector<Words>(entries + i + v * width);
                 const Words frequency = entry & 0xffff, start = entry >> 16;
                 const LaneMask leaves = is_at_least(states[v], frequency << (32 - bits));
                 to = leave_words(states[v], leaves, to);
                 const Words x = shifted_where(states[v], leaves), quotient = near_quotients(x, frequency);
                 const Words rest = x - quotient * frequency, other = slots - frequency;
                 const Words next = (quotient << bits) + rest + start;
-                states[v] = sub_where(add_where(next, is_at_least((Ints)rest, (Ints)frequency), other), is_negative((Ints)rest), other);
+                const LaneMask low = is_at_least((Ints)rest, (Ints)frequency), high = is_negative((Ints)rest);
+                states[v] = sub_where(add_where(next, low, other), high, other);
             }
         }
         to_ = to;

@@ -27,9 +27,6 @@ constexpr int kRansMostChunk = 1 << 17;
 constexpr int kRansBlock = 2048;  // codes that become symbols, or symbols codes, at once
 constexpr std::uint32_t kRansLeastState = 1 << 16;
 
-// A single lane may begin low: nobody else's words confuse it.
-constexpr std::uint32_t rans_start(int lanes) { return lanes == 1 ? 1 : kRansLeastState; }
-
 // To encode: x becomes x + bias + (x * reciprocal >> 64) * complement, which is the quotient by the frequency in slots
 // of 2^bits, and the remainder from the symbol's first slot on.
 struct RansSymbol {
@@ -50,8 +47,8 @@ struct RansEncodeTable {
     std::uint32_t near[kRansNear];
 };
 
-// To decode: what each slot says. Small ones, where the symbol is a byte and there are at most 2^12 slots, have all
-// of it in an entry: symbol | frequency << 8 | slots before it of this symbol << 20. In others it is
+// To decode: what each slot says. Small ones, where the symbol is a byte and none has 2^12 slots or more, have all
+// of it in an entry: frequency | slots before it of this symbol << 12 | symbol << 24. In others it is
 // frequency | slots before it << 16, and the symbol in a table of its own.
 constexpr int kRansSmallBits = 12;
 

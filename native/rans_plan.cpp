@@ -6,7 +6,8 @@
 namespace laconic {
 namespace {
 
-constexpr std::int64_t kBytesForALane = 480;
+// A lane takes three bytes more than it writes: so many bytes of words are worth 2, 4, 8, 16, 32 lanes.
+constexpr std::int64_t kWorthLanes[] = {480, 1200, 3200, 7680, 15360};
 constexpr int kStateBytes = 4;
 
 // The symbol of a smaller alphabet for one of the largest.
@@ -70,7 +71,7 @@ bool RansCounts::has_from(int symbol, int itemsize) const {
 int RansPlan::lanes_log() const {
     const std::int64_t each = words / chunks;
     int log = kRansMostLanesLog;
-    while (log > 0 && each < kBytesForALane << log) --log;
+    while (log > 0 && each < kWorthLanes[log - 1]) --log;
     return log;
 }
 

@@ -22,6 +22,14 @@ inline void store_value(void* to, T value) {
     __builtin_memcpy(to, &value, sizeof value);
 }
 
+// A lane's state before it writes. A single one may begin low: nobody else's words confuse it. Not so low that decoding
+// could stay there: states that lack words fall further.
+inline std::uint32_t rans_start(int lanes, int bits) { return lanes == 1 ? (1u << bits) - 1 : kRansLeastState; }
+
+// What follows is not put into vectors together with its neighbours: where each step waits for the one before, that is
+// slower by far.
+inline void keep_scalar(std::uint32_t& value) { __asm__("" : "+r"(value)); }
+
 template <class Code>
 inline std::uint32_t fold_code(Code code) {
     const auto wide = static_cast<std::int32_t>(static_cast<std::make_signed_t<Code>>(code));

@@ -212,13 +212,11 @@ void take_rows(const Rows& rows, const std::int32_t* ids, std::int64_t begin, st
     });
 }
 
-void keep_new_rows(const Rows& rows, const Repeats& repeats, std::uint8_t* to) {
+// A row is written, and the next one over it where it was not new: to copy a short one costs less than a wrong guess.
+void keep_new_rows(const Rows& rows, const std::int32_t* back, std::int64_t kept, std::uint8_t* to) {
     with_size(rows.bytes, [&](auto bytes) {
-        std::uint8_t* next = to;
-        for (std::int64_t i = 0; i < rows.count; ++i) {
-            if (repeats.back[i] != 0) continue;
-            copy_row(rows.data + i * bytes, bytes, next);
-            next += bytes;
+        for (std::int64_t i = 0, done = 0; done < kept; done += back[i++] == 0) {
+            if (bytes <= 256 || back[i] == 0) copy_row(rows.data + i * bytes, bytes, to + done * bytes);
         }
     });
 }

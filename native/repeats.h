@@ -52,8 +52,8 @@ LACONIC_DECLARE_KERNEL(
     std::int64_t find_repeats(const Rows& rows, const RowKeys& keys, const Repeats& repeats);
     // Row i of `to` is row ids[i] of `rows`.
     void take_rows(const Rows& rows, const std::int32_t* ids, std::int64_t begin, std::int64_t end, std::uint8_t* to);
-    // Those that occur for the first time, one behind the other.
-    void keep_new_rows(const Rows& rows, const Repeats& repeats, std::uint8_t* to);
+    // Those that occur for the first time, `kept` of them, one behind the other.
+    void keep_new_rows(const Rows& rows, const std::int32_t* back, std::int64_t kept, std::uint8_t* to);
     // The rows that no match covers, one behind the other.
     void keep_literals(const Rows& rows, const RowMatch* matches, std::int64_t count, std::uint8_t* to);
     // The way back, as far as the last match goes. What is left of the literals may lie behind that already: they are

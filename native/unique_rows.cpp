@@ -1,5 +1,6 @@
 #include "unique_rows.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "huffman.h"
@@ -21,6 +22,8 @@ constexpr std::int64_t kMostIndexBytes = kMostRiceBytes + 4;
 
 // Codes of so many bytes, at most, that a byte of a stream of the coder makes.
 constexpr std::int64_t kMostCodes = std::int64_t{1} << kMostChunkLog;
+
+constexpr std::int64_t kRowsAtOnce = 1024;
 
 unsigned bits_for(std::int64_t choices) { return choices < 2 ? 0 : 64 - __builtin_clzll(choices - 1); }
 
@@ -78,10 +81,12 @@ std::int64_t UniqueRows::pack_index() {
     return sink.end() - index_.get();
 }
 
+// Where there is one row only, nothing is left to say.
 std::int64_t UniqueRows::encode_index() {
     index_ = allocate<std::uint8_t>(1 + huffman_capacity(rows_.count, sizeof(std::int32_t)));
     if (!index_) return -1;
     index_[0] = kCoded;
+    if (kept_ == 1) return 1;
     const std::int64_t size = huffman_encode(ids_.get(), rows_.count, sizeof(std::int32_t), index_.get() + 1, 1);
     return size < 0 ? -1 : 1 + size;
 }
@@ -91,7 +96,7 @@ void UniqueRows::write(std::uint8_t* rows, std::uint8_t* index) const {
         if (rows_.count > 0) std::memcpy(rows, rows_.data, static_cast<std::size_t>(rows_.count * rows_.bytes));
         return;
     }
-    LACONIC_CHOOSE_KERNEL(keep_new_rows)(rows_, {ids_.get(), back_.get()}, rows);
+    LACONIC_CHOOSE_KERNEL(keep_new_rows)(rows_, back_.get(), kept_, rows);
     std::memcpy(index, index_.get(), index_size_);
 }
 
@@ -138,11 +143,19 @@ bool read_unique_rows(const Rows& kept, const std::uint8_t* index, std::size_t s
     }
     const bool coded = *index == kCoded;
     const auto bytes = static_cast<std::int64_t>(size);
+    const auto take = LACONIC_CHOOSE_KERNEL(take_rows);
+    if (coded && size == 1) {
+        if (kept.count != 1 || count < 2) return false;
+        static const std::int32_t same[kRowsAtOnce] = {};
+        for (std::int64_t row = 0; row < count; row += kRowsAtOnce) {
+            take(kept, same, 0, std::min(kRowsAtOnce, count - row), to + row * kept.bytes);
+        }
+        return true;
+    }
     if (kept.count == count || (*index > kMostRice && !coded)) return false;
     if (coded ? count / kMostCodes > bytes : count - kept.count > 8 * bytes) return false;  // before memory is asked for
     const auto ids = allocate<std::int32_t>(count);
     if (!ids || !(coded ? decode_index : unpack_index)(index, size, kept.count, count, ids.get())) return false;
-    const auto take = LACONIC_CHOOSE_KERNEL(take_rows);
     over_rows(count, kept.bytes, threads, [&](std::int64_t begin, std::int64_t end) {
         take(kept, ids.get(), begin, end, to);
     });

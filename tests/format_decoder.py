@@ -12,7 +12,7 @@ import struct
 import zlib
 from collections.abc import Callable
 
-from .encoders import plain_huffman, plain_rows
+from .encoders import plain_huffman, plain_rans, plain_rows
 
 Spec = tuple[str, tuple[int, ...]]
 Options = dict[str, str]
@@ -294,6 +294,12 @@ def huffman(main: bytes, side: dict[str, bytes], options: Options, before: Spec,
     return b"".join((code % 2 ** (8 * size)).to_bytes(size, "little") for code in codes)
 
 
+def rans(main: bytes, side: dict[str, bytes], options: Options, before: Spec, after: Spec) -> bytes:
+    size = SIZES[before[0]]
+    codes = plain_rans.read(main, math.prod(before[1]), size, side["book"])
+    return b"".join((code % 2 ** (8 * size)).to_bytes(size, "little") for code in codes)
+
+
 def layout(x: Spec) -> tuple[int, int]:
     """How many rows, and the bytes of each."""
     row = SIZES[x[0]] * (x[1] or (1,))[-1]
@@ -326,6 +332,7 @@ STAGES: dict[str, Callable[[bytes, dict[str, bytes], Options, Spec, Spec], bytes
     "constant": constant,
     "huffman": huffman,
     "lorenzo": lorenzo,
+    "rans": rans,
     "raw": raw,
     "rows": rows,
     "vlz": vlz,
@@ -335,4 +342,5 @@ STAGES: dict[str, Callable[[bytes, dict[str, bytes], Options, Spec, Spec], bytes
 def side_names(stage: str, options: Options) -> tuple[str, ...]:
     if stage == "affine":
         return ("scale",) if options["symmetric"] == "true" else ("scale", "offset")
-    return {"bound": ("step", "index", "values"), "huffman": ("book",), "rows": ("index",)}.get(stage, ())
+    names = {"bound": ("step", "index", "values"), "huffman": ("book",), "rans": ("book",), "rows": ("index",)}
+    return names.get(stage, ())

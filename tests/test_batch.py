@@ -23,7 +23,14 @@ from .backends.test_native import needs_native, run_python
 from .table import ramp
 
 SPEC = "bound:rel=1e-2|huffman"
-CHAINS = [SPEC, "bound:rel=1e-2|lorenzo|huffman", "bound:abs=0.01|bitpack", "dct:chop=4", "affine|huffman"]
+CHAINS = [
+    SPEC,
+    "bound:rel=1e-2|lorenzo|huffman",
+    "bound:abs=0.01|bitpack",
+    "dct:chop=4",
+    "affine|huffman",
+    "bound:abs=0.01|rans",
+]
 
 
 def noise(seed: int, *shape: int, dtype: torch.dtype = torch.float32) -> torch.Tensor:

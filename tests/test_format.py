@@ -28,11 +28,25 @@ AFTER = [
     "|lorenzo:dims=3",
     "|huffman",
     "|lorenzo|huffman",
+    "|rans",
+    "|lorenzo|rans",
     "|rows|huffman",
     "|vlz",
 ]
-LOSSLESS = ["bitpack", "lorenzo", "lorenzo|bitpack", "lorenzo:dims=3|bitpack", "raw", "huffman", "lorenzo|huffman"]
-LOSSLESS += ["rows", "rows|huffman", "vlz", "vlz:window=2,block=5"]
+LOSSLESS = [
+    "bitpack",
+    "lorenzo",
+    "lorenzo|bitpack",
+    "lorenzo:dims=3|bitpack",
+    "raw",
+    "huffman",
+    "lorenzo|huffman",
+    "rans",
+    "rows",
+    "rows|huffman",
+    "vlz",
+    "vlz:window=2,block=5",
+]
 FIXED = [
     "affine",
     "affine:bits=5,per=channel,symmetric=true",

@@ -31,6 +31,7 @@ CHAINS = [
     "bound:abs=0.01|lorenzo|zstd",
     "bound:abs=0.01|lz4",
     "bound:abs=0.01|lorenzo|huffman",
+    "bound:abs=0.01|lorenzo|rans",
     "bound:abs=0.5|vlz",
     "bound:abs=0.5|rows|vlz",
     "raw",

@@ -157,6 +157,7 @@ NOT_FUSED = [
     "bound:rel=1e-2",
     "bound:rms=1e-3,per=row|lorenzo",
     "bound:rel=1e-2|lorenzo|huffman",
+    "bound:rel=1e-2|lorenzo|rans",
     "bound:rel=1e-2|lorenzo:dims=3|bitpack",
     "bitpack",
 ]

@@ -34,6 +34,8 @@ def places(index: bytes, kept: int, count: int) -> list[int]:
         return list(range(count))
     found: list[int] = []
     seen = 0
+    if index == b"\x20" and kept == 1:
+        return [0] * count
     if index[0] == 32:
         for place in plain_huffman.read(index[1:], count, 4):
             assert 0 <= place <= seen

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar
@@ -31,14 +31,15 @@ class Rans(Stage):
 
     def share(self, batch: Sequence[Tensor]) -> Mapping[str, Tensor]:
         """A book for all codes of a size, by that size; none where it would save less than it takes."""
-        groups: dict[int, list[Tensor]] = {}
-        for x in batch:
-            groups.setdefault(x.element_size(), []).append(as_codes(x, code_dtype(self, x.dtype, widest=4)))
-        shared = {str(size): torch.ops.laconic.rans_share(codes) for size, codes in groups.items()}
-        return {size: book for size, book in shared.items() if book.numel() > 0}
+        groups = _places([x.element_size() for x in batch])
+        books = {
+            str(size): torch.ops.laconic.rans_share([self._codes(batch[place]) for place in places])
+            for size, places in groups.items()
+        }
+        return {size: book for size, book in books.items() if book.numel() > 0}
 
     def encode(self, x: Tensor, ctx: Context, out: Parts | None = None) -> Parts:
-        codes = as_codes(x, code_dtype(self, x.dtype, widest=4))
+        codes = self._codes(x)
         book = ctx.shared.get(str(x.element_size()))
         if out is None:
             main = torch.ops.laconic.rans_encode(codes, book)
@@ -49,6 +50,20 @@ class Rans(Stage):
             book = main.new_empty(0)
         return Parts(main, {"book": book})
 
+    def encode_many(self, batch: Sequence[Tensor], contexts: Sequence[Context]) -> list[Parts]:
+        """All codes of a size that share a book, or do without one, in one call."""
+        books = [ctx.shared.get(str(x.element_size())) for x, ctx in zip(batch, contexts, strict=True)]
+        keys = [(x.element_size(), x.device, id(book)) for x, book in zip(batch, books, strict=True)]
+        found: dict[int, Parts] = {}
+        for places in _places(keys).values():
+            codes, book = [self._codes(batch[place]) for place in places], books[places[0]]
+            memory, lengths = torch.ops.laconic.rans_encode_many(codes, book)
+            modes = (memory[lengths.cumsum(0) - lengths] & 3).tolist()
+            none = memory.new_empty(0)
+            for place, main, mode in zip(places, memory.split(lengths.tolist()), modes, strict=True):
+                found[place] = Parts(main, {"book": book if book is not None and mode == SHARED else none})
+        return [found[place] for place in range(len(batch))]
+
     def decode(self, parts: Parts, x: TensorSpec, version: int, out: Tensor | None = None) -> Tensor:
         dtype = code_dtype(self, x.dtype, widest=4)
         stream, book = parts.main.contiguous(), parts.side.get("book")
@@ -57,3 +72,33 @@ class Rans(Stage):
             torch.ops.laconic.rans_decode_out(stream, target.view(dtype), book)
 
         return written(x, stream.device, out, write, partial(claimed, self))
+
+    def decode_many(self, batch: Sequence[Parts], specs: Sequence[TensorSpec], version: int) -> list[Tensor]:
+        """All streams of codes of a size that share a book, or have none, in one call."""
+        books = [_given(parts) for parts in batch]
+        keys = [
+            (x.dtype.itemsize, parts.main.device, None if book is None else (book.data_ptr(), book.numel()))
+            for parts, x, book in zip(batch, specs, books, strict=True)
+        ]
+        outs = [claimed(self, x, parts.main.device) for parts, x in zip(batch, specs, strict=True)]
+        for places in _places(keys).values():
+            streams = [batch[place].main.contiguous() for place in places]
+            torch.ops.laconic.rans_decode_many(streams, [outs[place] for place in places], books[places[0]])
+        return outs
+
+    def _codes(self, x: Tensor) -> Tensor:
+        return as_codes(x, code_dtype(self, x.dtype, widest=4))
+
+
+def _given(parts: Parts) -> Tensor | None:
+    """The book beside a stream, if there is one."""
+    book = parts.side.get("book")
+    return book if book is not None and book.numel() > 0 else None
+
+
+def _places(keys: Sequence[Hashable]) -> dict[Hashable, list[int]]:
+    """Where each key is found."""
+    places: dict[Hashable, list[int]] = {}
+    for place, key in enumerate(keys):
+        places.setdefault(key, []).append(place)
+    return places

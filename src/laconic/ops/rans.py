@@ -131,7 +131,8 @@ def reference_decode(stream: Tensor, out: Tensor, book: Tensor | None = None) ->
     check_bytes(stream)
     check_book(book)
     codes = read_stream(_bytes_of(stream), _bytes_of(book), out.numel(), out.element_size())
-    out.view(-1).view(torch.uint8).copy_(torch.from_numpy(codes).view(torch.uint8))
+    if out.numel():  # what is empty may have strides that cannot be viewed
+        out.view(-1).view(torch.uint8).copy_(torch.from_numpy(codes).view(torch.uint8))
 
 
 def reference_decode_many(streams: Sequence[Tensor], outs: Sequence[Tensor], book: Tensor | None = None) -> None:

@@ -16,7 +16,8 @@ from laconic.ops.rans_symbols import LEAST_DIRECT, MOST_DIRECT, alphabet
 
 LEAST_BITS, MOST_BITS = 8, 15
 """Tables have from 2^8 to 2^15 slots."""
-BITS_TRIED = (10, 12, 15)
+BITS_TRIED = {10: 9, 12: 8, 13: 8, 15: 0}
+"""Of each, by what part of the last one's cost it may cost more, as a power of two."""
 MOST_WEIGHT_BITS = 20
 MOST_LEVEL = 144
 RUN_ORDER = 1
@@ -102,7 +103,8 @@ def make_book(counts: Array, direct: int) -> Book:
     tables = [(bits, to_frequencies(levels, bits)) for bits in BITS_TRIED if (levels > 0).sum() < 1 << bits]
     books = [Book(bits, direct, table, store_levels(levels, bits, direct, order)) for bits, table in tables]
     costs = [book.cost(counts) or 0 for book in books]
-    return next(book for book, cost in zip(books, costs, strict=True) if cost <= costs[-1] + (costs[-1] >> 9))
+    allowed = [costs[-1] + (costs[-1] >> BITS_TRIED[book.bits]) for book in books]
+    return next(book for book, cost, most in zip(books, costs, allowed, strict=True) if cost <= most)
 
 
 def store_levels(levels: Array, bits: int, direct: int, order: int) -> bytes:

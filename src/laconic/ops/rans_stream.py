@@ -26,9 +26,10 @@ def chunk_length(count: int) -> int:
     return -(-each // 32) * 32
 
 
-def start_state(lanes: int) -> int:
-    """What a lane's state is before it writes: a single one may begin low, as nobody else's words confuse it."""
-    return 1 if lanes == 1 else LEAST_STATE
+def start_state(lanes: int, bits: int) -> int:
+    """What a lane's state is before it writes: a single one may begin low, as nobody else's words confuse it. Not so
+    low that decoding could stay there: states that lack words fall further."""
+    return (1 << bits) - 1 if lanes == 1 else LEAST_STATE
 
 
 def read_stream(stream: Array, book: Array, count: int, itemsize: int) -> Array:
@@ -113,7 +114,7 @@ def read_words(section: Array, book: Book, lanes: int, count: int) -> Array:
             x = x << 16 | words[at]
             at += 1
         states[i % lanes] = x
-    if at != len(words) or any(x != start_state(lanes) for x in states):
+    if at != len(words) or any(x != start_state(lanes, bits) for x in states):
         raise CorruptData("rans: a chunk ends before its codes do, or after")
     return np.array(symbols)
 

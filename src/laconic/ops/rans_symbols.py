@@ -9,7 +9,7 @@ import numpy as np
 Array = np.ndarray[Any, np.dtype[Any]]
 
 LEAST_DIRECT, MOST_DIRECT = 3, 11
-DIRECTS_TRIED = (4, 7, 11)
+DIRECTS_TRIED = (11, 7, 4)
 
 
 def alphabet(itemsize: int, direct: int) -> int:

@@ -10,7 +10,6 @@ import numpy as np
 from laconic.ops.rans_book import Array, Book, make_book
 from laconic.ops.rans_stream import (
     CONSTANT,
-    MOST_LANES_LOG,
     RAW,
     SHARED,
     STATE_BYTES,
@@ -20,8 +19,8 @@ from laconic.ops.rans_stream import (
 )
 from laconic.ops.rans_symbols import DIRECTS_TRIED, alphabet, extra_lengths, fold, put_numbers, to_symbols
 
-BYTES_FOR_A_LANE = 480
-"""A lane takes three bytes more than it writes: so many bytes of words are worth one."""
+WORTH_LANES = (480, 1200, 3200, 7680, 15360)
+"""A lane takes three bytes more than it writes: so many bytes of words are worth 2, 4, 8, 16, 32 lanes."""
 BYTES_OF_LENGTH = 8
 """In the buffer for the wire, books have a length beside them."""
 
@@ -34,7 +33,7 @@ def in_words(codes: Array) -> bool:
 def lanes_log_for(words: int, chunks: int) -> int:
     """More lanes are faster, for chunks with so many bytes of words in all."""
     each = words // chunks
-    return next(log for log in range(MOST_LANES_LOG, -1, -1) if log == 0 or each >= BYTES_FOR_A_LANE << log)
+    return sum(each >= least for least in WORTH_LANES)
 
 
 class Counted:
@@ -53,10 +52,10 @@ class Counted:
 
 
 def directs_for(itemsize: int, top: int) -> list[int]:
-    """Those that differ for codes which, folded, are at most `top`."""
+    """Those that differ for codes which, folded, are at most `top`. The largest comes first: it is the fastest."""
     if itemsize == 1:
         return [0]
-    return [direct for direct, below in zip(DIRECTS_TRIED, (0, *DIRECTS_TRIED), strict=False) if top >= 1 << below]
+    return [direct for direct, less in zip(DIRECTS_TRIED, (*DIRECTS_TRIED[1:], 0), strict=True) if top >> less]
 
 
 @dataclass(frozen=True)
@@ -106,7 +105,7 @@ def write_words(symbols: Array, book: Book, lanes: int) -> bytes:
     frequency_of = book.frequencies.tolist()
     start_of = (np.cumsum(book.frequencies) - book.frequencies).tolist()
     bits, words = book.bits, []
-    states = [start_state(lanes)] * lanes
+    states = [start_state(lanes, bits)] * lanes
     for i in range(len(symbols) - 1, -1, -1):
         symbol, x = int(symbols[i]), states[i % lanes]
         frequency = frequency_of[symbol]

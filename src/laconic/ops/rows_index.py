@@ -31,7 +31,7 @@ def make_index(repeats: Repeats, row_bytes: int) -> Array:
 
 
 def _coded(repeats: Repeats) -> Array:
-    stream = write_stream(repeats.ids.astype(np.int32), None)
+    stream = write_stream(repeats.ids.astype(np.int32), None) if repeats.kept > 1 else np.zeros(0, np.uint8)
     return np.concatenate([np.array([CODED], np.uint8), stream])
 
 
@@ -74,6 +74,8 @@ def _unpack(index: bytes, kept: int, count: int) -> Array | None:
 
 
 def _decode(index: bytes, kept: int, count: int) -> Array | None:
+    if len(index) == 1:
+        return np.zeros(count, np.int64) if kept == 1 else None
     if count >> MOST_LOG > len(index):  # before memory is asked for
         return None
     try:

@@ -16,6 +16,8 @@ from laconic.ops.repeats import MOST_ROWS, layout_of
 from laconic.ops.rows import index_capacity
 from laconic.stage import Context, Kind, Parts, PartSpec, PartsSpec, Stage, TensorSpec, room_for, written
 
+_WHOLE = {torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64, torch.uint16, torch.uint32, torch.uint64}
+
 
 @dataclass(frozen=True)
 class Rows(Stage):
@@ -77,9 +79,9 @@ class Rows(Stage):
         if given is None:
             return None
         count, _ = layout_of(x.shape, 1)
-        if given.numel() != count or given.is_floating_point() or given.is_complex() or given.dtype == torch.bool:
+        if given.numel() != count or given.dtype not in _WHOLE:
             raise SpecError(
                 f"rows=: expected a whole number for each of {count} rows of {list(x.shape)}, "
                 f"got {TensorSpec.of(given)}. Give the indices that the rows were looked up with, in their order"
             )
-        return given.detach().to(x.device, torch.int64).contiguous()
+        return given.to(x.device, torch.int64).contiguous()
