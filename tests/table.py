@@ -57,6 +57,9 @@ VARIABLE_SIZE = [
     "rows|zstd",
     "cast:dtype=float32|vlz",
     "bound:rel=0.3|vlz:window=2,block=3",
+    "bound:rel=1e-2|auto",
+    "cast:dtype=bfloat16|auto:prefer=link:0.1",
+    "auto:prefer=speed",
 ]
 
 CHAINS = FIXED_SIZE + VARIABLE_SIZE

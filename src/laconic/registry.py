@@ -13,6 +13,7 @@ from laconic.stage import Stage
 
 BUILT_IN = {
     "affine": "laconic.quantisers.affine:Affine",
+    "auto": "laconic.encoders.auto:Auto",
     "bitpack": "laconic.encoders.bitpack:Bitpack",
     "bound": "laconic.quantisers.bound:Bound",
     "cast": "laconic.transforms.cast:Cast",

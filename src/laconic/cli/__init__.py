@@ -12,7 +12,7 @@ from typing import Annotated
 
 import typer
 
-from laconic.cli import bench, codecs, compress, decompress, demo, info
+from laconic.cli import bench, calibrate, codecs, compress, decompress, demo, info
 from laconic.errors import LaconicError
 
 app = typer.Typer(
@@ -27,6 +27,8 @@ app.command()(decompress.decompress)
 app.command()(info.info)
 app.command()(codecs.codecs)
 app.command()(demo.demo)
+bench.app.command()(calibrate.calibrate)
+bench.app.command()(calibrate.auto)
 app.add_typer(bench.app, name="bench")
 
 

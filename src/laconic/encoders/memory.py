@@ -11,7 +11,7 @@ from torch import Tensor
 from laconic.errors import CorruptData, SpecError
 from laconic.stage import Stage, TensorSpec, room_for
 
-_INTEGERS = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
+INTEGERS = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 
 
 def code_dtype(stage: Stage, dtype: torch.dtype, widest: int = 8) -> torch.dtype:
@@ -20,7 +20,7 @@ def code_dtype(stage: Stage, dtype: torch.dtype, widest: int = 8) -> torch.dtype
         raise SpecError(
             f"{stage}: expected codes or real numbers of at most {widest} bytes, got {dtype}. Try '{stage.example}'"
         )
-    return dtype if dtype == torch.uint8 or not dtype.is_floating_point else _INTEGERS[dtype.itemsize]
+    return dtype if dtype == torch.uint8 or not dtype.is_floating_point else INTEGERS[dtype.itemsize]
 
 
 def refuse_wide(stage: Stage, x: TensorSpec) -> None:
@@ -45,15 +45,24 @@ def from_bytes(data: Tensor, spec: TensorSpec, out: Tensor | None = None) -> Ten
     if data.nbytes != spec.nbytes:
         raise CorruptData(f"expected {spec.nbytes} bytes for {spec}, found {data.nbytes}")
     if out is not None and out.is_contiguous():
-        as_bytes(out).copy_(data)
+        copy_bytes(as_bytes(out), data)
         return out
-    restored = data.clone(memory_format=torch.contiguous_format).view(spec.dtype).view(spec.shape)
+    restored = room_for(spec, data.device)
+    copy_bytes(as_bytes(restored), data)
     return restored if out is None else out.copy_(restored)
 
 
 def as_integers(x: Tensor) -> Tensor:
     """The same memory as one row of integers of the elements' size."""
-    return x.detach().contiguous().view(-1).view(_INTEGERS[x.element_size()])
+    return x.detach().contiguous().view(-1).view(INTEGERS[x.element_size()])
+
+
+def copy_bytes(to: Tensor, data: Tensor) -> Tensor:
+    """On CPUs not by torch: on a busy machine its threads wait for each other for milliseconds."""
+    if to.device.type != "cpu" or data.device.type != "cpu":
+        return to.copy_(data)
+    to.numpy()[:] = data.numpy()
+    return to
 
 
 def tight(data: Tensor, length: int) -> Tensor:
@@ -88,5 +97,5 @@ def from_library(data: Any, device: torch.device, room: Tensor | None = None) ->
     view = memoryview(data)
     main = room_for(TensorSpec((view.nbytes,), torch.uint8), device, room)
     if view.nbytes:
-        main.copy_(torch.frombuffer(bytearray(view), dtype=torch.uint8))
+        copy_bytes(main, torch.frombuffer(bytearray(view), dtype=torch.uint8))
     return main
