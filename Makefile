@@ -7,7 +7,7 @@ INSTALLED := $(VENV)/.installed
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
 .DEFAULT_GOAL := help
-.PHONY: help install test demo lint bench rate encoders loader clean
+.PHONY: help install test demo lint bench rate encoders auto loader clean
 
 help:  ## List these commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 12
@@ -46,6 +46,9 @@ encoders: $(INSTALLED)  ## Measure encoders on dumped embedding look-ups (DUMPS=
 	$(BIN)/laconic bench encoders $(DUMPS) --pad 1,32,128 --out results/encoders.json
 	$(BIN)/laconic bench plot results/encoders.json --out results
 	$(BIN)/python -m tests.test_docs >/dev/null
+
+auto: $(INSTALLED)  ## Hold the encoder auto against all others (DATA="files" adds tensors; about two minutes)
+	LACONIC_COSTS=src/laconic/encoders/costs.json $(BIN)/laconic bench auto $(DATA) --out results/auto.json
 
 loader: $(INSTALLED)  ## Measure samples a second from disk, packed and beside raw files (FOLDER=... on the disk to measure)
 	$(BIN)/laconic bench loader $(if $(FOLDER),--folder $(FOLDER)) --out results/loader.json

@@ -50,6 +50,8 @@ void merge(const Leaves& leaves, const Round& before, Round& round) {
 
 }  // namespace
 
+int HuffmanBook::longest_word() const { return *std::max_element(lengths, lengths + kSymbols); }
+
 int HuffmanBook::first_symbol() const {
     int first = -1;
     for (int symbol = 0; symbol < kSymbols; ++symbol) {

@@ -17,6 +17,8 @@ constexpr std::size_t kMaxBookBytes = kSymbols / 2;
 struct HuffmanBook {
     std::uint8_t lengths[kSymbols];  // 0: the symbol does not occur
 
+    int longest_word() const;
+
     // The one that comes first: of those with the shortest word, the smallest.
     int first_symbol() const;
 };
@@ -44,10 +46,10 @@ struct WordTable {
 //   byte    0 .. 5     6              7
 //           symbols    bits of them   number of them
 //
-// A wide window finds more words at once, a narrow one is made sooner.
+// A wide window finds more words at once, a narrow one is made sooner; it is as wide as the longest word at least.
 constexpr int kEntrySymbols = 6;
-constexpr int kMostWindowBits = 12;
-static_assert(kMaxWordBits < kMostWindowBits);
+constexpr int kLeastWindowBits = 8, kMostWindowBits = 12;
+static_assert(kLeastWindowBits < kMaxWordBits && kMaxWordBits < kMostWindowBits);
 
 struct EntryTable {
     void fill(int window_bits);  // from `book`, which is complete

@@ -63,7 +63,11 @@ public:
 
 private:
     void run_lanes() {
-        job_.window_bits == kMaxWordBits ? run_with<kMaxWordBits>() : run_with<kMostWindowBits>();
+        switch (job_.window_bits) {
+            case kLeastWindowBits: return run_with<kLeastWindowBits>();
+            case kMaxWordBits: return run_with<kMaxWordBits>();
+            default: return run_with<kMostWindowBits>();
+        }
     }
 
     // Registers are short: one table for all is faster than one each.

@@ -48,7 +48,7 @@ struct HuffmanJob {
     const std::uint8_t* book_of;  // each chunk's
     const WordTable* words;       // each book's, to encode
     const EntryTable* entries;    // each book's, to decode
-    int window_bits;              // of these tables: kMaxWordBits or kMostWindowBits
+    int window_bits;              // of these tables: kLeastWindowBits, kMaxWordBits or kMostWindowBits
 };
 
 // How often each symbol occurs in a chunk, or how many bits it costs: small numbers, which are fast to multiply.

@@ -33,7 +33,7 @@ struct Stream {
 
 // Between two looks at memory 56 bits are at hand: for so many steps, in each of which a lane may take a window.
 constexpr int steps_of(int window_bits) { return 56 / window_bits; }
-constexpr int kMostSymbols = steps_of(kMaxWordBits) * kEntrySymbols, kMostBytes = 7;
+constexpr int kMostSymbols = steps_of(kLeastWindowBits) * kEntrySymbols, kMostBytes = 7;
 
 // The highest bit marks where the bits end: how many were taken is the number of zeros above it.
 constexpr std::uint64_t kMark = std::uint64_t{1} << 63;

@@ -1,4 +1,5 @@
 // From a stream to codes. Its bytes may be anybody's: each is doubted before it is used.
+#include <algorithm>
 #include <atomic>
 #include <cstring>
 
@@ -79,16 +80,27 @@ private:
         return true;
     }
 
-    // Of the books that are used. Long words are worth a wide window: in a narrow one there is place for one of them
-    // only.
+    // Of the books that are used.
     void fill_tables() {
-        const bool long_words = 2 * 8 * static_cast<std::int64_t>(in_.left) > kMaxWordBits * job_.count;
-        job_.window_bits = long_words ? kMostWindowBits : kMaxWordBits;
+        bool used[kMostBooks];
+        int longest = 0;
         for (int k = 0; k < books_; ++k) {
-            const bool used = std::memchr(book_of_.get(), k, static_cast<std::size_t>(job_.chunks)) != nullptr;
-            if (used) entries_[k].fill(job_.window_bits);
+            used[k] = std::memchr(book_of_.get(), k, static_cast<std::size_t>(job_.chunks)) != nullptr;
+            if (used[k]) longest = std::max(longest, entries_[k].book.longest_word());
+        }
+        job_.window_bits = window_bits_for(longest);
+        for (int k = 0; k < books_; ++k) {
+            if (used[k]) entries_[k].fill(job_.window_bits);
         }
         job_.entries = entries_.get();
+    }
+
+    // Few codes are not worth a wide window, words that are long on average are: in a narrow one there is place for one
+    // of them only.
+    int window_bits_for(int longest) const {
+        constexpr std::int64_t few = 16 * 1024;
+        if (longest <= kLeastWindowBits && job_.count <= few) return kLeastWindowBits;
+        return 2 * 8 * static_cast<std::int64_t>(in_.left) > kMaxWordBits * job_.count ? kMostWindowBits : kMaxWordBits;
     }
 
     // The sections lie one behind the other, and end where the stream does.

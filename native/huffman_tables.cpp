@@ -45,28 +45,17 @@ struct Words {
     const Word* end() const { return words + size; }
 };
 
-constexpr std::uint64_t kSymbolBytes = (std::uint64_t{1} << 8 * kEntrySymbols) - 1;
-
 // What a symbol adds to an entry's two numbers.
 std::uint64_t numbers_of(int length) { return std::uint64_t{1} << 56 | static_cast<std::uint64_t>(length) << 48; }
 
-// Where an entry is full, its last symbol makes room.
-std::uint64_t without_last(std::uint64_t entry, const HuffmanBook& book) {
-    if (entry >> 56 < kEntrySymbols) return entry;
-    return entry - numbers_of(book.lengths[entry >> 8 * (kEntrySymbols - 1) & 255]);
-}
+unsigned symbols_in(std::uint64_t entry) { return static_cast<unsigned>(entry >> 56); }
 
-// The entries for windows of so many bits that begin with a word, from those for the bits that it leaves.
-template <bool may_be_full>
-void fill_entries(std::uint64_t* windows, int bits, const Word& word, const std::uint64_t* rests,
-                  const HuffmanBook& book) {
-    const std::uint64_t first = numbers_of(word.length) | static_cast<std::uint64_t>(word.symbol);
-    for (std::size_t rest = 0; rest < std::size_t{1} << (bits - word.length); ++rest) {
-        const std::uint64_t entry = may_be_full ? without_last(rests[rest], book) : rests[rest];
-        const std::uint64_t symbols = entry << 8 & kSymbolBytes, numbers = entry & ~kSymbolBytes;
-        windows[word.bits | rest << word.length] = (symbols | numbers) + first;
-    }
-}
+// Windows that end where a word does, by their number of bits, as far as another word may follow.
+struct Ends {
+    std::uint16_t windows[1 << kMostWindowBits];  // fewer than so many in all: each of b bits, b from 0 on, but the last
+    std::uint64_t entries[1 << kMostWindowBits];
+    int begin[kMostWindowBits + 2] = {0, 1};
+};
 
 }  // namespace
 
@@ -77,21 +66,32 @@ WordTable::WordTable(const HuffmanBook& book) : words{} {
     }
 }
 
-// Entries for windows of 0, 1, .. bits, as far as a first word may leave so many, and then for all of them.
+// Entries for windows of 0, 1, .. bits. One bit more changes those whose last word it completes, and no others.
 void EntryTable::fill(int window_bits) {
     first_symbol = book.first_symbol();
     const Words words(book);
-    const int shortest = book.lengths[first_symbol];
-    const auto fill = shortest * kEntrySymbols > window_bits ? fill_entries<false> : fill_entries<true>;
-    std::uint64_t parts[1 << kMostWindowBits];  // those of b bits begin at 1 << b
-    for (int bits = 0; bits <= window_bits; ++bits) {
-        if (window_bits - shortest < bits && bits < window_bits) continue;
-        std::uint64_t* windows = bits == window_bits ? entries : parts + (std::size_t{1} << bits);
-        if (bits < kMaxWordBits) std::fill_n(windows, std::size_t{1} << bits, 0);
+    const int last_to_extend = window_bits - book.lengths[first_symbol];
+    Ends ends;
+    ends.windows[0] = 0;
+    ends.entries[0] = entries[0] = 0;
+    for (int bits = 1; bits <= window_bits; ++bits) {
+        std::copy_n(entries, std::size_t{1} << (bits - 1), entries + (std::size_t{1} << (bits - 1)));
+        int end = ends.begin[bits];
         for (const Word& word : words) {
-            if (word.length > bits) break;
-            fill(windows, bits, word, parts + (std::size_t{1} << (bits - word.length)), book);
+            const int before = bits - word.length;
+            if (before < 0) break;
+            for (int k = ends.begin[before]; k < ends.begin[before + 1]; ++k) {
+                const unsigned place = symbols_in(ends.entries[k]);
+                const std::uint64_t symbol = static_cast<std::uint64_t>(word.symbol) << 8 * place;
+                const std::uint64_t entry = (ends.entries[k] | symbol) + numbers_of(word.length);
+                const std::uint32_t window = ends.windows[k] | word.bits << before;
+                entries[window] = entry;
+                ends.windows[end] = static_cast<std::uint16_t>(window);
+                ends.entries[end] = entry;
+                end += bits <= last_to_extend && place + 1 < kEntrySymbols;
+            }
         }
+        ends.begin[bits + 1] = end;
     }
 }
 

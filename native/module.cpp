@@ -21,7 +21,9 @@
 #include "grid.h"
 #include "huffman.h"
 #include "isa.h"
+#include "module_rows.h"
 #include "rans.h"
+#include "survey.h"
 
 namespace nb = nanobind;
 using namespace nb::literals;
@@ -205,6 +207,16 @@ std::int64_t share_huffman(const std::vector<std::pair<std::uintptr_t, std::int6
                          pointer<std::uint8_t>(book_ptr), threads);
 }
 
+std::vector<std::int64_t> survey_codes(std::uintptr_t codes_ptr, std::int64_t count, int itemsize, bool zigzag,
+                                       std::int64_t row, std::int64_t most_blocks, std::int64_t most_rows) {
+    nb::gil_scoped_release nobody_waits;
+    std::vector<std::int64_t> found(kSurveySize);
+    if (!survey({pointer<const void>(codes_ptr), count, itemsize, zigzag, row, most_blocks, most_rows}, found.data())) {
+        throw std::bad_alloc();
+    }
+    return found;
+}
+
 // Tensors of codes: (address, count).
 std::vector<RansCodes> rans_batch(const std::vector<std::pair<std::uintptr_t, std::int64_t>>& batch) {
     std::vector<RansCodes> codes;
@@ -306,4 +318,9 @@ NB_MODULE(_core, m) {
           nb::call_guard<nb::gil_scoped_release>(),
           "(pointer, count) of each tensor of codes -> a book for all, of at most 6398 bytes. Gives their number, 0 "
           "where a book would not pay, -1 without memory.");
+
+    m.def("survey", &survey_codes, "codes_ptr"_a, "count"_a, "itemsize"_a, "zigzag"_a, "row"_a, "most_blocks"_a,
+          "most_rows"_a, "Contiguous codes of 1, 2 or 4 bytes -> the numbers of ops/survey.py, in this order.");
+
+    bind_rows(m);
 }

@@ -12,7 +12,7 @@ import struct
 import zlib
 from collections.abc import Callable
 
-from .encoders import plain_huffman, plain_rans
+from .encoders import plain_huffman, plain_rans, plain_rows
 
 Spec = tuple[str, tuple[int, ...]]
 Options = dict[str, str]
@@ -23,6 +23,7 @@ SIZES |= {"uint32": 4, "int32": 4, "float32": 4, "uint64": 8, "int64": 8, "float
 SIGNED = {1: "int8", 2: "int16", 4: "int32", 8: "int64"}
 LETTERS = {"int8": "b", "uint8": "B", "int16": "h", "int32": "i", "int64": "q", "float32": "f", "float64": "d"}
 LETTERS |= {"uint16": "H", "uint32": "I", "uint64": "Q", "float16": "e"}
+FLOATS = ("float16", "bfloat16", "float32", "float64")
 RESTART = {1: 4096, 2: 64, 3: 16}
 
 
@@ -70,6 +71,8 @@ def decided(name: str, before: Spec, number: int) -> Spec:
     """What became of a stage's output that the data decided: which of the widths, or how many elements."""
     if name == "bound":
         return ("int8", "int16", "int32")[number], before[1]
+    if name == "rows":
+        return before[0] if before[0] in LETTERS and before[0] not in FLOATS else SIGNED[SIZES[before[0]]], (number,)
     return "uint8", (number,)
 
 
@@ -297,6 +300,23 @@ def rans(main: bytes, side: dict[str, bytes], options: Options, before: Spec, af
     return b"".join((code % 2 ** (8 * size)).to_bytes(size, "little") for code in codes)
 
 
+def layout(x: Spec) -> tuple[int, int]:
+    """How many rows, and the bytes of each."""
+    row = SIZES[x[0]] * (x[1] or (1,))[-1]
+    return (nbytes(x) // row, row) if nbytes(x) else (0, SIZES[x[0]])
+
+
+def rows(main: bytes, side: dict[str, bytes], options: Options, before: Spec, after: Spec) -> bytes:
+    count, row = layout(before)
+    assert len(main) % row == 0
+    order = plain_rows.places(side["index"], len(main) // row, count)
+    return b"".join(main[i * row : (i + 1) * row] for i in order)
+
+
+def vlz(main: bytes, side: dict[str, bytes], options: Options, before: Spec, after: Spec) -> bytes:
+    return plain_rows.read_vlz(main, *layout(before), SIZES[before[0]])
+
+
 def raw(main: bytes, side: dict[str, bytes], options: Options, before: Spec, after: Spec) -> bytes:
     return main
 
@@ -314,10 +334,13 @@ STAGES: dict[str, Callable[[bytes, dict[str, bytes], Options, Spec, Spec], bytes
     "lorenzo": lorenzo,
     "rans": rans,
     "raw": raw,
+    "rows": rows,
+    "vlz": vlz,
 }
 
 
 def side_names(stage: str, options: Options) -> tuple[str, ...]:
     if stage == "affine":
         return ("scale",) if options["symmetric"] == "true" else ("scale", "offset")
-    return {"bound": ("step", "index", "values"), "huffman": ("book",), "rans": ("book",)}.get(stage, ())
+    names = {"bound": ("step", "index", "values"), "huffman": ("book",), "rans": ("book",), "rows": ("index",)}
+    return names.get(stage, ())

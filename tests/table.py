@@ -52,6 +52,14 @@ VARIABLE_SIZE = [
     "affine|rans",
     "cast:dtype=bfloat16|rans",
     "bound:rel=1e-2|lorenzo|rans",
+    "bound:rel=1e-1|rows",
+    "bound:rel=0.5|rows|huffman",
+    "rows|zstd",
+    "cast:dtype=float32|vlz",
+    "bound:rel=0.3|vlz:window=2,block=3",
+    "bound:rel=1e-2|auto",
+    "cast:dtype=bfloat16|auto:prefer=link:0.1",
+    "auto:prefer=speed",
 ]
 
 CHAINS = FIXED_SIZE + VARIABLE_SIZE

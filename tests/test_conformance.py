@@ -87,7 +87,7 @@ def test_out_is_ignored_or_allocated_anew(fixed: laconic.Codec, shape: tuple[int
 @pytest.mark.parametrize("shape", SHAPES)
 def test_the_data_decide_what_was_not_theirs(variable: laconic.Codec, shape: tuple[int, ...]) -> None:
     enc = variable.encode(ramp(shape))
-    if enc.chain != variable.links:
+    if enc.chain != variable.links and not variable.stages[-1].defers:
         assert [str(link.stage) for link in enc.chain] == ["raw"]
     for i, (link, before, after) in enumerate(zip(enc.chain, enc.specs, enc.specs[1:], strict=False)):
         promised = link.promise(before)

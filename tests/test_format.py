@@ -30,6 +30,8 @@ AFTER = [
     "|lorenzo|huffman",
     "|rans",
     "|lorenzo|rans",
+    "|rows|huffman",
+    "|vlz",
 ]
 LOSSLESS = [
     "bitpack",
@@ -40,6 +42,10 @@ LOSSLESS = [
     "huffman",
     "lorenzo|huffman",
     "rans",
+    "rows",
+    "rows|huffman",
+    "vlz",
+    "vlz:window=2,block=5",
 ]
 FIXED = [
     "affine",

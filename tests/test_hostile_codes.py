@@ -32,6 +32,8 @@ CHAINS = [
     "bound:abs=0.01|lz4",
     "bound:abs=0.01|lorenzo|huffman",
     "bound:abs=0.01|lorenzo|rans",
+    "bound:abs=0.5|vlz",
+    "bound:abs=0.5|rows|vlz",
     "raw",
 ]
 

@@ -23,7 +23,7 @@ declare -A isa_flags=(
 commands() {
   for source in *.cpp; do
     name=$(basename "$source" .cpp)
-    case $name in module | block* | extent | grid) continue ;; esac
+    case $name in module* | block* | extent | grid | survey) continue ;; esac
     if grep -q LACONIC_ISA_NAMESPACE "$source"; then
       for isa in "${isas[@]}"; do
         echo "clang++ $flags ${isa_flags[$isa]} -DLACONIC_ISA_NAMESPACE=$isa -c $source -o '$out/$name.$isa.o'"

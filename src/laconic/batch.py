@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TypeVar, overload
@@ -30,18 +30,7 @@ class EncodedBatch(Sequence[Encoded]):
     @classmethod
     def of(cls, items: Sequence[Encoded]) -> EncodedBatch:
         """Gathers all parts into one allocation."""
-        parts = [part for part in _distinct(items).values() if part.nbytes]
-        devices = {part.device for part in parts}
-        if len(devices) != 1:
-            return cls(tuple(items))
-        sizes = [size for part in parts for size in (part.nbytes, -part.nbytes % _ALIGNMENT)]
-        memory = torch.empty(sum(sizes), dtype=torch.uint8, device=devices.pop())
-        rooms = [
-            room.view(part.dtype).view(part.shape) for room, part in zip(memory.split(sizes)[::2], parts, strict=True)
-        ]
-        torch._foreach_copy_(rooms, parts)
-        moved = {key_of(part): room for part, room in zip(parts, rooms, strict=True)}
-        return cls(tuple(_with_parts(item, moved) for item in items))
+        return cls(_moved(items, _gathered))
 
     @property
     def nbytes(self) -> int:
@@ -69,8 +58,9 @@ class EncodedBatch(Sequence[Encoded]):
         return from_bytes(data)
 
     def to(self, device: torch.device | str, non_blocking: bool = False) -> EncodedBatch:
-        moved = {key: part.to(device, non_blocking=non_blocking) for key, part in _distinct(self.items).items()}
-        return EncodedBatch(tuple(_with_parts(item, moved) for item in self.items))
+        return EncodedBatch(
+            _moved(self.items, lambda parts: [part.to(device, non_blocking=non_blocking) for part in parts])
+        )
 
     @overload
     def __getitem__(self, index: int) -> Encoded: ...
@@ -118,17 +108,39 @@ def key_of(part: Tensor) -> Key:
     return part.data_ptr(), part.nbytes, tuple(part.shape), part.dtype
 
 
-def _distinct(items: Sequence[Encoded]) -> dict[Key, Tensor]:
+def _moved(items: Sequence[Encoded], move: Callable[[list[Tensor]], list[Tensor]]) -> tuple[Encoded, ...]:
+    """The items with their parts as `move` gives all of them: what is one tensor in several remains one."""
     for item in items:
         if not isinstance(item, Encoded):
             raise SpecError(f"expected Encoded, got {type(item).__name__}")
-    return {key_of(part): part for item in items for part in item.parts.values()}
+    keys = [{name: key_of(part) for name, part in item.parts.items()} for item in items]
+    distinct = {key: item.parts[name] for item, own in zip(items, keys, strict=True) for name, key in own.items()}
+    moved = dict(zip(distinct, move(list(distinct.values())), strict=True))
+    return tuple(
+        Encoded(item.chain, item.specs, {name: moved[key] for name, key in own.items()})
+        for item, own in zip(items, keys, strict=True)
+    )
 
 
-def _with_parts(item: Encoded, moved: Mapping[Key, Tensor]) -> Encoded:
-    """What has no bytes moves nowhere."""
-    parts = {name: moved[key_of(part)] if part.nbytes else part for name, part in item.parts.items()}
-    return Encoded(item.chain, item.specs, parts)
+def _gathered(parts: list[Tensor]) -> list[Tensor]:
+    """In one allocation, where they are on one device. What has no bytes is where it was."""
+    filled = [part for part in parts if part.nbytes]
+    devices = {part.device for part in filled}
+    if len(devices) != 1:
+        return parts
+    sizes = [size for part in filled for size in (part.nbytes, -part.nbytes % _ALIGNMENT)]
+    pieces = torch.empty(sum(sizes), dtype=torch.uint8, device=devices.pop()).split(sizes)[::2]
+    rooms = [_as(piece, part) for piece, part in zip(pieces, filled, strict=True)]
+    torch._foreach_copy_(rooms, filled)
+    waiting = iter(rooms)
+    return [next(waiting) if part.nbytes else part for part in parts]
+
+
+def _as(piece: Tensor, part: Tensor) -> Tensor:
+    """The memory of a row of bytes, as a tensor like this one."""
+    if part.dtype != torch.uint8:
+        piece = piece.view(part.dtype)
+    return piece if part.dim() == 1 else piece.view(part.shape)
 
 
 def _flatten(batch: EncodedBatch) -> tuple[list[Encoded], None]:

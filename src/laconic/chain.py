@@ -20,7 +20,7 @@ from laconic.checks import check_part, check_parts, check_tensor, check_writable
 from laconic.encoded import Encoded, Link, boundary_specs, has_fixed_size, promised_parts, promises
 from laconic.encoders.plain import is_constant
 from laconic.errors import SpecError
-from laconic.run import Run, all_over, decode_all, decoded
+from laconic.run import Run, all_over, decode_all, decoded, resolve
 from laconic.stage import Context, Kind, Parts, PartSpec, PartsSpec, Stage, TensorSpec
 
 
@@ -117,24 +117,40 @@ class Codec:
         return EncodedBatch.of(self._encode_all(batch, [Run(*pair) for pair in zip(batch, hints, strict=True)]))
 
     def _encode_all(self, batch: list[Tensor], runs: list[Run]) -> list[Encoded]:
-        last, nbytes = self.stages[-1], sum(x.nbytes for x in batch)
+        nbytes = sum(x.nbytes for x in batch)
         plain = [self._is_constant(x) for x in batch]
         varied = [run for run, constant in zip(runs, plain, strict=True) if not constant]
-        shared: Mapping[str, Tensor] = {}
-        if len(batch) > 1 and type(last).share is not Stage.share:
+        if self._looks_ahead:
             all_over(varied, self.links[:-1], nbytes)
-            shared = last.share([run.main for run in varied])
-            for run in varied:
-                run.context.shared = shared
+            self._share(varied)
         all_over(varied, self.links, nbytes)
         return [
-            _as_plain("constant", run.context.input, None) if constant else self._finished(run, shared)
+            _as_plain("constant", run.context.input, None) if constant else self._finished(run)
             for run, constant in zip(runs, plain, strict=True)
         ]
 
-    def _finished(self, run: Run, shared: Mapping[str, Tensor]) -> Encoded:
-        enc = run.encoded(self.links)
-        return enc if has_fixed_size(self.links, enc.spec) else self._no_larger(run.context.input, enc, None, shared)
+    @property
+    def _looks_ahead(self) -> bool:
+        """Whether the last stage has a use for a whole batch."""
+        last = self.stages[-1]
+        return last.defers or type(last).share is not Stage.share
+
+    def _share(self, runs: Sequence[Run]) -> None:
+        """Finds what does the work of the last stage, and what each of those shares among its tensors."""
+        last = self.stages[-1]
+        if last.defers:
+            resolve(runs, self.links)
+        by_stage: dict[Stage, list[Run]] = {}
+        for run in runs:
+            by_stage.setdefault((run.own or self.links)[-1].stage, []).append(run)
+        for stage, some in by_stage.items():
+            shared = stage.share([run.main for run in some]) if len(some) > 1 else {}
+            for run in some:
+                run.context.shared = shared
+
+    def _finished(self, run: Run) -> Encoded:
+        enc, x = run.encoded(self.links), run.context.input
+        return enc if has_fixed_size(self.links, enc.spec) else self._no_larger(x, enc, None, run.context.shared)
 
     def decode_many(self, batch: Iterable[Encoded]) -> list[Tensor]:
         """The tensors that `encode_many` took."""
@@ -149,8 +165,9 @@ class Codec:
         if has_fixed_size(self.links, TensorSpec.of(x)):
             return _roundtrip(self.stages, x, Context(x))
         enc = self.encode(x.detach())
-        if enc.chain == self.links and self.stages[0].kind is Kind.transform:
-            return _roundtrip(self.stages, x, Context(x))
+        stages = tuple(link.stage for link in enc.chain)
+        if self._may_be(stages) and stages[0].kind is Kind.transform:
+            return _roundtrip(stages, x, Context(x))
         return _StraightThrough.apply(x, decode(enc))  # type: ignore[no-any-return, no-untyped-call]
 
     def decode(self, enc: Encoded, out: Tensor | None = None) -> Tensor:
@@ -162,8 +179,12 @@ class Codec:
         if enc.chain is self.links:
             return
         stages = tuple(link.stage for link in enc.chain)
-        if stages != self.stages and not all(stage.name in ("raw", "constant") for stage in stages):
+        if not self._may_be(stages) and not all(stage.name in ("raw", "constant") for stage in stages):
             raise SpecError(f"'{self}' cannot decode {enc!r}; laconic.decode can: what is encoded describes itself")
+
+    def _may_be(self, stages: tuple[Stage, ...]) -> bool:
+        """Whether these are its own, but for what the last one may leave its work to."""
+        return stages == self.stages or (stages[:-1] == self.stages[:-1] and stages[-1] in self.stages[-1].choices())
 
     def _is_constant(self, x: Tensor) -> bool:
         return x.numel() > 1 and not has_fixed_size(self.links, TensorSpec.of(x)) and is_constant(x)

@@ -49,6 +49,11 @@ class Step(NamedTuple):
     links: tuple[Link, ...]
     fusion: Fusion | None
 
+    @property
+    def defers(self) -> bool:
+        """Whether another stage does the work, once the data are there."""
+        return self.links[-1].stage.defers
+
     def encode(self, x: Tensor, ctx: Context, room: Parts | None) -> list[Parts]:
         if self.fusion is None:
             return [self.links[0].stage.encode(x, ctx, room)]

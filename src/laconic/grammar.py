@@ -109,6 +109,8 @@ def _parse_value(cls: type[Stage], key: str, kind: Any, text: str) -> Any:
             matches = [value for value in get_args(choice) if str(value) == text]
             if matches:
                 return matches[0]
+        elif choice is str and text:
+            return text
         elif choice is bool and text in _BOOLS:
             return _BOOLS[text]
         elif choice in (int, float):
@@ -140,7 +142,7 @@ def _alternatives(kind: Any) -> tuple[Any, ...]:
 
 
 def _name(kind: Any) -> str:
-    names = {int: "a whole number", float: "a number", bool: "true or false"}
+    names = {int: "a whole number", float: "a number", bool: "true or false", str: "text"}
     return " or ".join(
         "|".join(map(str, get_args(c))) if get_origin(c) is Literal else names[c] for c in _alternatives(kind)
     )

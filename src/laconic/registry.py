@@ -13,6 +13,7 @@ from laconic.stage import Stage
 
 BUILT_IN = {
     "affine": "laconic.quantisers.affine:Affine",
+    "auto": "laconic.encoders.auto:Auto",
     "bitpack": "laconic.encoders.bitpack:Bitpack",
     "bound": "laconic.quantisers.bound:Bound",
     "cast": "laconic.transforms.cast:Cast",
@@ -25,6 +26,8 @@ BUILT_IN = {
     "peer": "laconic.encoders.peer:Peer",
     "rans": "laconic.encoders.rans:Rans",
     "raw": "laconic.encoders.plain:Raw",
+    "rows": "laconic.predictors.rows:Rows",
+    "vlz": "laconic.encoders.vlz:Vlz",
     "zfp": "laconic.transforms.bases:Zfp",
     "zstd": "laconic.encoders.library:Zstd",
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 from torch import Tensor
@@ -11,7 +12,7 @@ from laconic.batch import side_by_side, worth_threads
 from laconic.checks import check_parts
 from laconic.encoded import Encoded, Link, boundary_specs
 from laconic.fusion import Step, steps
-from laconic.stage import Context, Parts, TensorSpec
+from laconic.stage import Context, Parts, Stage, TensorSpec
 
 Links = tuple[Link, ...]
 
@@ -23,11 +24,16 @@ class Run:
         self.context, self.main = Context(x, rows=rows), x
         self.specs = [TensorSpec.of(x)]
         self.side: dict[str, Tensor] = {}
+        self.own: Links | None = None
+        """Its links, where the last stage leaves its work to another."""
 
     def over(self, links: Links, out: Encoded | None = None) -> Run:
         """Goes on to the end of `links`; the last one's parts in the memory of `out` when given."""
         for step in self.ahead(links):
             at_end = step.first + len(step.links) == len(links)
+            if at_end and step.defers:
+                self.own = ending(links, step.links[-1].stage.resolved([self.main]))
+                step = step._replace(links=self.own[-1:])
             room = Parts(out.parts["main"], _side(out, len(links) - 1)) if out is not None and at_end else None
             self.take(step, step.encode(self.main, self.context, room))
         return self
@@ -35,6 +41,7 @@ class Run:
     def ahead(self, links: Links) -> tuple[Step, ...]:
         """The steps that are left."""
         done = len(self.specs) - 1
+        links = self.own or links
         rest = links[done:] if done else links
         found = steps(rest, boundary_specs(rest, self.specs[-1]))
         return tuple(step._replace(first=done + step.first) for step in found) if done else found
@@ -48,7 +55,29 @@ class Run:
         self.main = given[-1].main
 
     def encoded(self, links: Links) -> Encoded:
-        return Encoded(links, tuple(self.specs), {"main": self.main, **self.side})
+        return Encoded(self.own or links, tuple(self.specs), {"main": self.main, **self.side})
+
+
+_WORTH_A_CHOICE = 1 << 16
+"""Bytes of codes: for smaller tensors of one spec, one choice serves all of them."""
+
+
+def resolve(runs: Sequence[Run], links: Links) -> None:
+    """Finds what does the work of the last stage, for tensors that came as far as that."""
+    alike: dict[object, list[Run]] = {}
+    for run in runs:
+        small = run.main.nbytes < _WORTH_A_CHOICE
+        alike.setdefault(run.specs[-1] if small else run, []).append(run)
+    for some in alike.values():
+        own = ending(links, links[-1].stage.resolved([run.main for run in some]))
+        for run in some:
+            run.own = own
+
+
+@lru_cache(maxsize=1024)
+def ending(links: Links, stage: Stage) -> Links:
+    """With this stage as the last. Always the same tuple: what is known of it is found sooner."""
+    return (*links[:-1], Link(stage, stage.version))
 
 
 class _Way(NamedTuple):
@@ -63,11 +92,11 @@ def all_over(runs: Sequence[Run], links: Links, nbytes: int) -> None:
     if worth_threads(len(runs), nbytes):
         side_by_side(lambda run: run.over(links), runs)
         return
-    ahead: dict[TensorSpec, tuple[Step, ...]] = {}
+    ahead: dict[tuple[TensorSpec, Links | None], tuple[Step, ...]] = {}
     for run in runs:
-        if run.specs[-1] not in ahead:
-            ahead[run.specs[-1]] = run.ahead(links)
-    for way in _ways([ahead[run.specs[-1]] for run in runs]):
+        if (run.specs[-1], run.own) not in ahead:
+            ahead[run.specs[-1], run.own] = run.ahead(links)
+    for way in _ways([ahead[run.specs[-1], run.own] for run in runs]):
         mine = [runs[place] for place in way.places]
         for step in way.steps:
             given = step.encode_many([run.main for run in mine], [run.context for run in mine])

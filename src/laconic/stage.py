@@ -183,6 +183,20 @@ class Stage(ABC):
         """Whether it treats each sample along the first dimension on its own, and so one alone or more together."""
         return True
 
+    def resolved(self, batch: Sequence[Tensor]) -> Stage:
+        """For the last stage of a chain: the one that does its work for these tensors, which have one spec. What is
+        stored names that one, and its own `encode` is never called."""
+        return self
+
+    def choices(self) -> Sequence[Stage]:
+        """What `resolved` may give."""
+        return (self,)
+
+    @property
+    def defers(self) -> bool:
+        """Whether it leaves its work to another."""
+        return type(self).resolved is not Stage.resolved
+
     def share(self, batch: Sequence[Tensor]) -> Mapping[str, Tensor]:
         """For the last stage of a chain: side parts that serve all of a batch, such as a code book. Its `encode`
         finds them in `ctx.shared`, and gives these very tensors back among its own."""

@@ -12,7 +12,7 @@ from typing import Annotated
 
 import typer
 
-from laconic.cli import bench, codecs, compress, decompress, demo, info, pack, unpack, verify
+from laconic.cli import bench, calibrate, codecs, compress, decompress, demo, info, pack, unpack, verify
 from laconic.errors import LaconicError
 
 app = typer.Typer(
@@ -30,6 +30,8 @@ app.command()(unpack.unpack)
 app.command()(verify.verify)
 app.command()(codecs.codecs)
 app.command()(demo.demo)
+bench.app.command()(calibrate.calibrate)
+bench.app.command()(calibrate.auto)
 app.add_typer(bench.app, name="bench")
 
 

@@ -61,7 +61,7 @@ def _values(hint: Any) -> str:
     choices = [choice for choice in get_args(hint) if choice is not type(None)]
     if choices:
         return "|".join(map(_values, choices))
-    return "true|false" if hint is bool else str(hint.__name__)
+    return {bool: "true|false", str: "text"}.get(hint) or str(hint.__name__)
 
 
 def _table(kind: str, stages: list[dict[str, Any]]) -> Table:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -10,7 +11,7 @@ from torch import Tensor
 from laconic.errors import CorruptData, SpecError
 from laconic.stage import Stage, TensorSpec, room_for
 
-_INTEGERS = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
+INTEGERS = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}
 
 
 def code_dtype(stage: Stage, dtype: torch.dtype, widest: int = 8) -> torch.dtype:
@@ -19,7 +20,7 @@ def code_dtype(stage: Stage, dtype: torch.dtype, widest: int = 8) -> torch.dtype
         raise SpecError(
             f"{stage}: expected codes or real numbers of at most {widest} bytes, got {dtype}. Try '{stage.example}'"
         )
-    return dtype if dtype == torch.uint8 or not dtype.is_floating_point else _INTEGERS[dtype.itemsize]
+    return dtype if dtype == torch.uint8 or not dtype.is_floating_point else INTEGERS[dtype.itemsize]
 
 
 def refuse_wide(stage: Stage, x: TensorSpec) -> None:
@@ -30,7 +31,8 @@ def refuse_wide(stage: Stage, x: TensorSpec) -> None:
 
 def as_codes(x: Tensor, dtype: torch.dtype) -> Tensor:
     """The same bits as integers, contiguous."""
-    return x.detach().contiguous().view(dtype)
+    codes = x.detach().contiguous()
+    return codes if codes.dtype == dtype else codes.view(dtype)
 
 
 def as_bytes(x: Tensor) -> Tensor:
@@ -43,15 +45,24 @@ def from_bytes(data: Tensor, spec: TensorSpec, out: Tensor | None = None) -> Ten
     if data.nbytes != spec.nbytes:
         raise CorruptData(f"expected {spec.nbytes} bytes for {spec}, found {data.nbytes}")
     if out is not None and out.is_contiguous():
-        as_bytes(out).copy_(data)
+        copy_bytes(as_bytes(out), data)
         return out
-    restored = data.clone(memory_format=torch.contiguous_format).view(spec.dtype).view(spec.shape)
+    restored = room_for(spec, data.device)
+    copy_bytes(as_bytes(restored), data)
     return restored if out is None else out.copy_(restored)
 
 
 def as_integers(x: Tensor) -> Tensor:
     """The same memory as one row of integers of the elements' size."""
-    return x.detach().contiguous().view(-1).view(_INTEGERS[x.element_size()])
+    return x.detach().contiguous().view(-1).view(INTEGERS[x.element_size()])
+
+
+def copy_bytes(to: Tensor, data: Tensor) -> Tensor:
+    """On CPUs not by torch: on a busy machine its threads wait for each other for milliseconds."""
+    if to.device.type != "cpu" or data.device.type != "cpu":
+        return to.copy_(data)
+    to.numpy()[:] = data.numpy()
+    return to
 
 
 def tight(data: Tensor, length: int) -> Tensor:
@@ -68,6 +79,14 @@ def claimed(stage: Stage, x: TensorSpec, device: torch.device) -> Tensor:
         raise CorruptData(f"{stage}: expected a tensor that fits into memory, found {x}") from error
 
 
+def claimed_all(stage: Stage, specs: Sequence[TensorSpec], device: torch.device) -> list[Tensor]:
+    """Room for many: where they are alike, in one piece."""
+    if len(set(specs)) != 1 or len(specs) == 1:
+        return [claimed(stage, x, device) for x in specs]
+    whole = claimed(stage, TensorSpec((len(specs), *specs[0].shape), specs[0].dtype), device)
+    return [room.data for room in whole.unbind()]  # each with a version of its own: autograd minds only what it uses
+
+
 def to_library(x: Tensor) -> Any:
     """A tensor's bytes as a library of compressors takes them."""
     return as_bytes(x.cpu()).numpy()
@@ -78,5 +97,5 @@ def from_library(data: Any, device: torch.device, room: Tensor | None = None) ->
     view = memoryview(data)
     main = room_for(TensorSpec((view.nbytes,), torch.uint8), device, room)
     if view.nbytes:
-        main.copy_(torch.frombuffer(bytearray(view), dtype=torch.uint8))
+        copy_bytes(main, torch.frombuffer(bytearray(view), dtype=torch.uint8))
     return main

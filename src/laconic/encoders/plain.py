@@ -9,7 +9,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor
 
-from laconic.encoders.memory import as_bytes, as_integers, claimed, from_bytes, refuse_wide
+from laconic.encoders.memory import as_bytes, as_integers, claimed, copy_bytes, from_bytes, refuse_wide
 from laconic.errors import DataError
 from laconic.stage import Context, Kind, Parts, PartSpec, PartsSpec, Stage, TensorSpec, room_for, written
 
@@ -29,7 +29,7 @@ class Raw(Stage):
     def encode(self, x: Tensor, ctx: Context, out: Parts | None = None) -> Parts:
         data = as_bytes(x)
         main = room_for(TensorSpec.of(data), x.device, None if out is None else out.main)
-        return Parts(main.copy_(data))
+        return Parts(copy_bytes(main, data))
 
     def decode(self, parts: Parts, x: TensorSpec, version: int, out: Tensor | None = None) -> Tensor:
         return from_bytes(parts.main, x, out)
@@ -62,12 +62,16 @@ class Constant(Stage):
         return written(x, parts.main.device, out, write, partial(claimed, self))
 
 
+_SPREAD = 64
+
+
 def is_constant(x: Tensor) -> bool:
-    """Whether all elements are the same, bit for bit. Nearly always the first few say no."""
+    """Whether all elements are the same, bit for bit. Nearly always a few say no: the first, or some of everywhere."""
     if x.element_size() > 8:
         return False
     few = x[(0,) * (x.dim() - 1)][:4].tolist() if x.dim() else []
     if any(value != few[0] and value == value for value in few):
         return False
     integers = as_integers(x)
-    return bool((integers == integers[0]).all())
+    some = integers[:: max(1, len(integers) // _SPREAD)]
+    return all(bool((codes == integers[0]).all()) for codes in (some, integers))

@@ -1,0 +1,1 @@
+"""What encoders cost on this machine, and whether `auto` knows it."""
