@@ -302,12 +302,17 @@ def test_damage_is_delivered_or_spreads(tmp_path, x, codec, where):
         dataset[11]
     with pytest.raises(CorruptData, match="sample 11"):
         dataset[8:14]
-    with pytest.raises(CorruptData, match="sample 11"):
-        list(DataLoader(dataset, 4, num_workers=1))
     for i in (0, 10, 12, 22):
         assert torch.equal(dataset[i], sound.roundtrip(x[i : i + 1])[0])
     with pytest.raises(CorruptData, match="sample 11"):
         dataset[11]
+
+
+def test_a_worker_keeps_damage_to_itself(tmp_path, x):
+    path = make_store(tmp_path / "s.zarr", x)
+    damage(path / "images/c/2/0/0/0", int(PackedDataset(path)._columns["images"].array.open_shard(2).index[1, 0]) + 300)
+    with pytest.raises(CorruptData, match="sample 11"):
+        list(DataLoader(PackedDataset(path), 4, num_workers=1))
 
 
 def test_a_shard_is_gone_or_cut(tmp_path, x):

@@ -23,6 +23,7 @@ from laconic.stage import TensorSpec
 
 try:
     from zarr.abc.codec import ArrayBytesCodec
+    from zarr.registry import register_codec
 except ImportError as error:
     raise MissingExtra("zarr", "data", "laconic.data.ZarrCodec") from error
 
@@ -74,6 +75,9 @@ class ZarrCodec(ArrayBytesCodec):
         expected = TensorSpec(chunk_spec.shape, torch_dtype(chunk_spec.dtype.to_native_dtype()))
         x = await asyncio.to_thread(decode_chunk, chunk_data.as_numpy_array().data, expected)
         return chunk_spec.prototype.nd_buffer.from_numpy_array(x.numpy())
+
+
+register_codec(NAME, ZarrCodec)  # for those who run laconic from its sources: the entry point needs an install
 
 
 def encode_chunk(codec: Codec, chunk: np.ndarray[Any, Any]) -> bytes:
