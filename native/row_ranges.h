@@ -19,11 +19,18 @@ void over_rows(std::int64_t rows, std::int64_t bytes, int threads, Body body) {
     parallel_for(rows, 1 + bytes_at_once / bytes, threads, call, &body);
 }
 
+// The last rows first: whoever reads all of them next begins with those that are still in the cache.
+template <class Hash>
+void hash_backwards(Hash hash, const Rows& rows, std::int64_t begin, std::int64_t end, std::uint64_t* keys) {
+    const std::int64_t at_once = 1 + 16 * 1024 / rows.bytes;
+    for (; end > begin; end -= at_once) hash(rows, end - at_once > begin ? end - at_once : begin, end, keys);
+}
+
 // Of the rows themselves; or, exact ones, of the numbers that are given for them.
 inline void make_keys(const Rows& rows, const std::int64_t* given, int threads, std::uint64_t* keys) {
     const auto hash = LACONIC_CHOOSE_KERNEL(hash_rows);
     over_rows(rows.count, rows.bytes, threads, [&](std::int64_t begin, std::int64_t end) {
-        if (given == nullptr) return hash(rows, begin, end, keys);
+        if (given == nullptr) return hash_backwards(hash, rows, begin, end, keys);
         for (std::int64_t i = begin; i < end; ++i) keys[i] = static_cast<std::uint64_t>(given[i]) * 0x9e3779b97f4a7c15;
     });
 }

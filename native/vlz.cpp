@@ -55,7 +55,7 @@ private:
         const auto keys = allocate<std::uint64_t>(most);
         if (!ids || !slots || !keys) return false;
         const Repeats repeats{ids.get(), ids.get() + most};
-        for (std::int64_t block = begin; block < end; ++block) {
+        for (std::int64_t block = end; block-- > begin;) {
             const std::int64_t first = block * search_.block;
             const Rows rows = codes_.from(first, std::min(search_.block, codes_.count - first));
             make_keys(rows, nullptr, 1, keys.get());
