@@ -18,12 +18,26 @@ from laconic import metrics
 from laconic.data.pack import pack
 from laconic.data.pack_claim import claimed
 from laconic.data.pack_quality import NONE, compare
+from laconic.data.pack_workers import Helpers
 from laconic.data.store import packed_arrays
 from laconic.errors import DataError, FileError, SpecError
 from tests.data.conftest import files, smooth
 from tests.data.packer import packing
 
 CODECS = ["dct:chop=4", "bound:rel=1e-3|lorenzo|huffman", "zstd"]
+
+
+@pytest.fixture
+def helped(monkeypatch):
+    """Packers that wait for those who help them: they are done with little before these are there."""
+    enter = Helpers.__enter__
+
+    def patient(helpers):
+        enter(helpers)
+        helpers.wait_until_ready()
+        return helpers
+
+    monkeypatch.setattr(Helpers, "__enter__", patient)
 
 
 def quietly(source, target, codec="dct:chop=4", **options):
@@ -40,7 +54,7 @@ def test_a_sample_depends_on_its_neighbours(codec, npy, images, tmp_path):
 
 
 @pytest.mark.parametrize("codec", CODECS)
-def test_memory_or_workers_change_the_bytes(codec, npz, tmp_path):
+def test_memory_or_workers_change_the_bytes(codec, npz, tmp_path, helped):
     quietly(npz, tmp_path / "a.zarr", codec)
     quietly(npz, tmp_path / "b.zarr", codec, memory="20KB")
     quietly(npz, tmp_path / "c.zarr", codec, workers=3)
@@ -125,7 +139,7 @@ def test_kill_9_at_any_moment_changes_the_bytes_or_loses_them(npz, tmp_path):
     assert left > MOMENTS / 2
 
 
-def test_a_killed_worker_is_more_than_a_line(npz, tmp_path, monkeypatch):
+def test_a_killed_worker_is_more_than_a_line(npz, tmp_path, monkeypatch, helped):
     monkeypatch.setattr("laconic.data.pack_workers._write", killed)
     with pytest.raises(FileError, match=r"worker was killed.*\d+ of 12 shards are written: --resume") as found:
         quietly(npz, tmp_path / "out.zarr", workers=2, shard="2")

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from laconic.checksum import crc32
 from laconic.encoded import Encoded, Link
 from laconic.errors import CorruptData
 from laconic.stage import Stage, TensorSpec
@@ -72,9 +72,9 @@ class Layout:
 
 
 def _checksum(header: bytes, parts: Iterable[memoryview]) -> bytes:
-    crc = zlib.crc32(header[_CRC.stop :], zlib.crc32(header[: _CRC.start]))
+    crc = crc32(header[_CRC.stop :], crc32(header[: _CRC.start]))
     for part in parts:
-        crc = zlib.crc32(part, crc)
+        crc = crc32(part, crc)
     return crc.to_bytes(4, "little")
 
 

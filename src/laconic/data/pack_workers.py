@@ -34,11 +34,11 @@ def write_shards(job: Job, shards: Sequence[int], workers: int, scheduler: Any, 
 
 def _here(job: Job, shards: Sequence[int], workers: int, done: Done) -> None:
     """This process is one of the workers: it packs while the others start."""
-    with _one_thread(), _Helpers(job, workers - 1) as helpers:
+    with _one_thread(), Helpers(job, workers - 1) as helpers:
         write_beside(ShardWriter(job), helpers, shards, done)
 
 
-def write_beside(writer: ShardWriter, helpers: _Helpers, shards: Sequence[int], done: Done) -> None:
+def write_beside(writer: ShardWriter, helpers: Helpers, shards: Sequence[int], done: Done) -> None:
     """This process and its helpers, whoever is ready first, until all are written."""
     waiting = deque(shards)
     while waiting or helpers.running:
@@ -49,7 +49,7 @@ def write_beside(writer: ShardWriter, helpers: _Helpers, shards: Sequence[int], 
             done(shard)
 
 
-class _Helpers:
+class Helpers:
     """Processes that are gone when the block is, however it ends. Starting takes a second or more: none is given
     anything before one is there, lest it lie waiting for them."""
 
@@ -60,7 +60,7 @@ class _Helpers:
         self.running: dict[Future[int], int] = {}
         """The shard that each is to write."""
 
-    def __enter__(self) -> _Helpers:
+    def __enter__(self) -> Helpers:
         if self._count > 0:
             context = multiprocessing.get_context("spawn")
             self._pool = ProcessPoolExecutor(self._count, context, _begin, (self._job,))
