@@ -64,7 +64,7 @@ def pack(
     todo = plan(opened, codec, arrays=arrays, without=without, memory=memory, shard=shard, workers=count)
     with claimed(target) as partial:
         job = Job(todo, partial)
-        _begin(job, resume)
+        begin(job, resume)
         finish(job, target, _write(job, count, scheduler, progress))
     return report_of(target)
 
@@ -90,7 +90,7 @@ def _workers(asked: int | None, source: Source, memory: int | str) -> int:
     return max(1, min(cores, every // _WORTH_A_PROCESS, parse_size(memory, "--memory") // max(1, COPIES * sample)))
 
 
-def _begin(job: Job, resume: bool) -> None:
+def begin(job: Job, resume: bool = False) -> None:
     """The plan, then the arrays' metadata; or a check that they are those of this very job."""
     identity, kept = job.plan.identity(), job.notes / "plan.json"
     if kept.exists():

@@ -46,10 +46,13 @@ class Job:
     def array(self, name: str) -> PackedArray:
         return PackedArray(self.partial / name, self.plan.codec, self.plan.spec(name), self.plan.per_shard)
 
+    def notes_of(self, shard: int) -> Path:
+        return self.notes / f"{shard}.json"
+
     def done(self, shard: int) -> dict[str, Sums] | None:
         """What its notes say; None where there are none."""
         try:
-            found = json.loads((self.notes / f"{shard}.json").read_text())
+            found = json.loads(self.notes_of(shard).read_text())
         except FileNotFoundError:
             return None
         return {name: Sums(**sums) for name, sums in found.items()}
@@ -71,13 +74,17 @@ class ShardWriter:
         """Gives the number of the shard."""
         with torch.no_grad():
             beside, sums = self._write(shard)
-        notes = self.job.notes
         if self.job.plan.beside:
-            with replacing(notes / f"{shard}.npz") as partial, partial.open("wb") as file:
+            with replacing(self.job.notes / f"{shard}.npz") as partial, partial.open("wb") as file:
                 np.savez(file, allow_pickle=False, **beside)
-        with replacing(notes / f"{shard}.json") as partial:
+        with replacing(self.job.notes_of(shard)) as partial:
             partial.write_text(json.dumps({name: found.as_dict() for name, found in sums.items()}))
         return shard
+
+    def read(self, shard: int) -> None:
+        """What writing it begins with, alone: to see how long it takes."""
+        for _ in self._blocks(shard):
+            pass
 
     def _write(self, shard: int) -> tuple[dict[str, NDArray[Any]], dict[str, Sums]]:
         plan, sums = self.job.plan, dict.fromkeys(self._rooms, NONE)

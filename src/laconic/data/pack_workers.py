@@ -34,7 +34,7 @@ def write_shards(job: Job, shards: Sequence[int], workers: int, scheduler: Any, 
 
 def _here(job: Job, shards: Sequence[int], workers: int, done: Done) -> None:
     """This process is one of the workers: it packs while the others start."""
-    with _one_thread(), Helpers(job, workers - 1) as helpers:
+    with one_thread(), Helpers(job, workers - 1) as helpers:
         write_beside(ShardWriter(job), helpers, shards, done)
 
 
@@ -152,7 +152,7 @@ def _write(shard: int) -> int:
 
 
 @contextmanager
-def _one_thread() -> Iterator[None]:
+def one_thread() -> Iterator[None]:
     """Blocks are small: threads would wait for each other more than they work."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
