@@ -204,6 +204,15 @@ def test_resume_mixes_two_sources_or_codecs(interrupted, npy, images, tmp_path):
         quietly(npy, interrupted, resume=True)
 
 
+def test_resume_mixes_the_bits_of_two_versions_of_a_stage(interrupted, npy):
+    plan = interrupted.with_name("out.zarr.partial") / ".pack" / "plan.json"
+    kept = json.loads(plan.read_text())
+    assert kept["version"] == [link.version for link in laconic.codec("dct:chop=4").links]
+    plan.write_text(json.dumps(kept | {"version": [99]}))
+    with pytest.raises(SpecError, match=r"begun with another version: cannot resume \(by a laconic whose stages"):
+        quietly(npy, interrupted, resume=True)
+
+
 def test_an_unfinished_store_opens_and_lies(interrupted, npy):
     with pytest.raises(SpecError, match="--resume"):
         packed_arrays(interrupted)

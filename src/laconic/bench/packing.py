@@ -7,8 +7,9 @@ everything up to the last shard in its place; helpers are there when it begins, 
 
 from __future__ import annotations
 
+import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
@@ -65,7 +66,7 @@ def _race(job: Job, helpers: Helpers, nobody: Helpers, rounds: int) -> list[list
     """Seconds of each round of reading, of packing alone, and with helpers. The first of each is not counted."""
     writer, shards = ShardWriter(job), range(job.plan.shards)
     entries: list[Callable[[], object]] = [
-        lambda: [writer.read(shard) for shard in shards],
+        lambda: _read(writer, shards),
         lambda: write_beside(writer, nobody, shards, lambda shard: None),
         lambda: write_beside(writer, helpers, shards, lambda shard: None),
     ]
@@ -77,6 +78,11 @@ def _race(job: Job, helpers: Helpers, nobody: Helpers, rounds: int) -> list[list
             entry()
             taken.append(time.perf_counter() - begun)
     return [taken[1:] for taken in seconds]
+
+
+def _read(writer: ShardWriter, shards: Sequence[int]) -> None:
+    for shard in shards:
+        writer.read(shard)
 
 
 def _clear(job: Job) -> None:
@@ -94,3 +100,5 @@ def _write(path: Path, samples: int) -> None:
         np.lib.format.write_array_header_2_0(file, header)
         for i in range(samples):
             file.write((wave + np.float32(i)).data)
+        file.flush()
+        os.fsync(file.fileno())  # else the disk would be busy with it for a while

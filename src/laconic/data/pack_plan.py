@@ -70,6 +70,7 @@ class Plan:
         return {
             **self.source.identity(),
             "codec": str(self.codec),
+            "version": [link.version for link in self.codec.links],
             "packed": list(self.packed),
             "beside": list(self.beside),
             "per_shard": self.per_shard,

@@ -7,12 +7,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Any
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
 import laconic.ops.deviation  # noqa: F401  # declares the operator
@@ -73,19 +71,26 @@ def total(sums: Iterable[Sums]) -> Sums:
 
 def compare(x: Tensor, restored: Tensor, sums: Sums = NONE, refuse: Callable[[], None] = lambda: None) -> Sums:
     """`sums`, and those of these samples. `refuse` is called where something is not finite: it may raise."""
-    rows = torch.ops.laconic.deviation(x, restored).numpy()
-    if not np.isfinite(rows[:, -1]).all():
+    rows = torch.ops.laconic.deviation(x, restored).tolist()
+    if not all(math.isfinite(row[-1]) for row in rows):
         refuse()
         rows = _of_finite(x, restored)
-    low, high, largest, squares = rows.T
+    low, high, largest, squares = zip(*rows, strict=True)
     added = sums.squares
-    for square in squares.tolist():
+    for square in squares:  # one by one: what a sum is may not depend on where blocks end
         added += square
-    found = sums + Sums(x.numel(), x.nbytes, 0, 0.0, float(largest.max()), float(low.min()), float(high.max()))
-    return replace(found, squares=added)
+    return Sums(
+        values=sums.values + x.numel(),
+        before=sums.before + x.nbytes,
+        after=sums.after,
+        squares=added,
+        largest=max(sums.largest, *largest),
+        low=min(sums.low, *low),
+        high=max(sums.high, *high),
+    )
 
 
-def _of_finite(x: Tensor, restored: Tensor) -> NDArray[np.float64]:
+def _of_finite(x: Tensor, restored: Tensor) -> list[list[float]]:
     """As `deviation` has it for samples in which whatever is not finite, before or after, came back as it was."""
     rows = []
     for value, other in zip(x, restored, strict=True):
@@ -97,7 +102,7 @@ def _of_finite(x: Tensor, restored: Tensor) -> NDArray[np.float64]:
         difference = known[0] - known[1]
         edges = (known[0].min(), known[0].max(), difference.abs().max(), difference.square().sum())
         rows.append(list(map(float, edges)))
-    return np.array(rows)
+    return rows
 
 
 def refuse_nan(x: Tensor, name: str, first: int, codec: str) -> None:
