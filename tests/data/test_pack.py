@@ -154,6 +154,18 @@ def killed(shard):
     os.kill(os.getpid(), 9)
 
 
+def test_a_packer_waits_for_helpers_that_are_late(npz, tmp_path, monkeypatch):
+    monkeypatch.setattr("laconic.data.pack_workers._nothing", late)
+    begun = time.monotonic()
+    quietly(npz, tmp_path / "out.zarr", workers=3, shard="2")
+    assert time.monotonic() - begun < 20
+    assert not multiprocessing.active_children()
+
+
+def late():
+    time.sleep(60)
+
+
 def test_a_full_disk_loses_what_was_done(npy, images, tmp_path, monkeypatch):
     limit = resource.getrlimit(resource.RLIMIT_FSIZE)
     np.save(tmp_path / "big.npy", smooth(23, 64))
