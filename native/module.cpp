@@ -17,7 +17,9 @@
 
 #include "affine.h"
 #include "block.h"
+#include "checksum.h"
 #include "codes.h"
+#include "deviation.h"
 #include "grid.h"
 #include "huffman.h"
 #include "isa.h"
@@ -253,6 +255,33 @@ bool decode_rans(const std::vector<std::tuple<std::uintptr_t, std::size_t, std::
                             pointer<const std::uint8_t>(book_ptr), book_size);
 }
 
+// Of the first `size` bytes of a buffer.
+std::uint32_t checksum_of(nb::handle data, std::int64_t size, std::uint32_t before) {
+    Py_buffer view;
+    if (PyObject_GetBuffer(data.ptr(), &view, PyBUF_SIMPLE) != 0) throw nb::python_error();
+    std::uint32_t found = before;
+    if (size >= 64 && size <= view.len && size % 16 == 0) {
+        nb::gil_scoped_release release;
+        found = checksum(static_cast<const std::uint8_t*>(view.buf), size, before);
+    }
+    PyBuffer_Release(&view);
+    return found;
+}
+
+void deviation(std::uintptr_t x, std::uintptr_t y, int dtype, std::int64_t samples, std::int64_t sample,
+               std::uintptr_t found) {
+    const std::int64_t bytes = dtype == static_cast<int>(Dtype::float64)   ? 8
+                               : dtype == static_cast<int>(Dtype::float32) ? 4
+                               : dtype == static_cast<int>(Dtype::uint8)   ? 1
+                                                                           : 2;
+    for (std::int64_t i = 0; i < samples; ++i) {
+        const std::uintptr_t at = i * sample * bytes;
+        LACONIC_CHOOSE_KERNEL(deviation_of)
+        (pointer<const void>(x + at), pointer<const void>(y + at), static_cast<Dtype>(dtype), sample,
+         pointer<double>(found) + 4 * i);
+    }
+}
+
 }  // namespace
 
 NB_MODULE(_core, m) {
@@ -290,6 +319,14 @@ NB_MODULE(_core, m) {
           "Fills the scales, the offsets, and the codes, packed or a byte each.");
     m.def("affine_decode", &floats_decode_affine, "data_ptr"_a, "shape"_a, "grid"_a, "floats_ptr"_a, "threads"_a,
           nb::call_guard<nb::gil_scoped_release>(), "The way back of affine_encode.");
+
+    m.def("has_checksum", &has_checksum, "Whether checksum() works here.");
+    m.def("checksum", &checksum_of, "data"_a, "size"_a, "before"_a,
+          "CRC-32 of the first bytes of a buffer: a multiple of 16, and at least 64.");
+
+    m.def("deviation", &deviation, "x_ptr"_a, "y_ptr"_a, "dtype"_a, "samples"_a, "sample"_a, "found_ptr"_a,
+          nb::call_guard<nb::gil_scoped_release>(),
+          "Of each sample: least, greatest, largest of |x - y|, sum of (x - y)^2.");
 
     m.def("huffman_encode", &encode_huffman, "codes_ptr"_a, "count"_a, "itemsize"_a, "stream_ptr"_a, "book_ptr"_a,
           "book_size"_a, "threads"_a, nb::call_guard<nb::gil_scoped_release>(),

@@ -47,7 +47,7 @@ LAYERS = [
     {"encoded"},
     {"ops"},
     {"backends"},
-    {"registry"},
+    {"registry", "checksum"},
     {"fusion", "batch", "checks"},
     {"transforms", "quantisers", "predictors", "encoders"},
     {"grammar"},

@@ -8,7 +8,6 @@ The header's layout is the same for ever, so that a reader can tell damage from 
 from __future__ import annotations
 
 import struct
-import zlib
 from collections.abc import Sequence
 from typing import Any
 
@@ -16,6 +15,7 @@ import torch
 from torch import Tensor
 
 from laconic import description
+from laconic.checksum import crc32
 from laconic.encoded import Encoded, promised_parts
 from laconic.errors import CorruptData, SpecError
 from laconic.stage import PartSpec, TensorSpec
@@ -103,5 +103,5 @@ def raw_bytes(part: Tensor) -> memoryview:
 def _crc(pieces: list[Any]) -> int:
     crc = 0
     for piece in pieces:
-        crc = zlib.crc32(piece, crc)
+        crc = crc32(piece, crc)
     return crc

@@ -18,12 +18,26 @@ from laconic import metrics
 from laconic.data.pack import pack
 from laconic.data.pack_claim import claimed
 from laconic.data.pack_quality import NONE, compare
+from laconic.data.pack_workers import Helpers
 from laconic.data.store import packed_arrays
 from laconic.errors import DataError, FileError, SpecError
 from tests.data.conftest import files, smooth
 from tests.data.packer import packing
 
 CODECS = ["dct:chop=4", "bound:rel=1e-3|lorenzo|huffman", "zstd"]
+
+
+@pytest.fixture
+def helped(monkeypatch):
+    """Packers that wait for those who help them: they are done with little before these are there."""
+    enter = Helpers.__enter__
+
+    def patient(helpers):
+        enter(helpers)
+        helpers.wait_until_ready()
+        return helpers
+
+    monkeypatch.setattr(Helpers, "__enter__", patient)
 
 
 def quietly(source, target, codec="dct:chop=4", **options):
@@ -40,7 +54,7 @@ def test_a_sample_depends_on_its_neighbours(codec, npy, images, tmp_path):
 
 
 @pytest.mark.parametrize("codec", CODECS)
-def test_memory_or_workers_change_the_bytes(codec, npz, tmp_path):
+def test_memory_or_workers_change_the_bytes(codec, npz, tmp_path, helped):
     quietly(npz, tmp_path / "a.zarr", codec)
     quietly(npz, tmp_path / "b.zarr", codec, memory="20KB")
     quietly(npz, tmp_path / "c.zarr", codec, workers=3)
@@ -125,7 +139,7 @@ def test_kill_9_at_any_moment_changes_the_bytes_or_loses_them(npz, tmp_path):
     assert left > MOMENTS / 2
 
 
-def test_a_killed_worker_is_more_than_a_line(npz, tmp_path, monkeypatch):
+def test_a_killed_worker_is_more_than_a_line(npz, tmp_path, monkeypatch, helped):
     monkeypatch.setattr("laconic.data.pack_workers._write", killed)
     with pytest.raises(FileError, match=r"worker was killed.*\d+ of 12 shards are written: --resume") as found:
         quietly(npz, tmp_path / "out.zarr", workers=2, shard="2")
@@ -138,6 +152,18 @@ def test_a_killed_worker_is_more_than_a_line(npz, tmp_path, monkeypatch):
 
 def killed(shard):
     os.kill(os.getpid(), 9)
+
+
+def test_a_packer_waits_for_helpers_that_are_late(npz, tmp_path, monkeypatch):
+    monkeypatch.setattr("laconic.data.pack_workers._nothing", late)
+    begun = time.monotonic()
+    quietly(npz, tmp_path / "out.zarr", workers=3, shard="2")
+    assert time.monotonic() - begun < 20
+    assert not multiprocessing.active_children()
+
+
+def late():
+    time.sleep(60)
 
 
 def test_a_full_disk_loses_what_was_done(npy, images, tmp_path, monkeypatch):
@@ -187,6 +213,15 @@ def test_resume_mixes_two_sources_or_codecs(interrupted, npy, images, tmp_path):
         quietly(tmp_path / "other.npy", interrupted, resume=True)
     np.save(npy, images + 1)
     with pytest.raises(SpecError, match="begun with another files"):
+        quietly(npy, interrupted, resume=True)
+
+
+def test_resume_mixes_the_bits_of_two_versions_of_a_stage(interrupted, npy):
+    plan = interrupted.with_name("out.zarr.partial") / ".pack" / "plan.json"
+    kept = json.loads(plan.read_text())
+    assert kept["version"] == [link.version for link in laconic.codec("dct:chop=4").links]
+    plan.write_text(json.dumps(kept | {"version": [99]}))
+    with pytest.raises(SpecError, match=r"begun with another version: cannot resume \(by a laconic whose stages"):
         quietly(npy, interrupted, resume=True)
 
 

@@ -1,8 +1,15 @@
-"""How fast packing is, beside reading the source alone: both from the page cache, the start of processes counted."""
+"""How fast packing is, beside reading the source alone.
+
+Reading is what the packer does of it: its own source object, the same blocks into the same memory, in one process,
+all in the page cache. It takes turns with packing, so that what else the machine does is met by both. Packing is
+everything up to the last shard in its place; helpers are there when it begins, as in all but the first seconds.
+"""
 
 from __future__ import annotations
 
+import os
 import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
@@ -10,35 +17,79 @@ from typing import NamedTuple
 
 import numpy as np
 
-from laconic.data.pack import pack
+from laconic.data.pack import begin
+from laconic.data.pack_claim import claimed
+from laconic.data.pack_plan import plan
+from laconic.data.pack_shard import Job, ShardWriter
+from laconic.data.pack_workers import Helpers, one_thread, write_beside
+from laconic.data.sources import open_source
 
 SHAPE = (3, 256, 256)
 FLOOR = 0.5
-_CHUNK = 8 << 20
+WORKERS = 2
 
 
 class PackSpeed(NamedTuple):
     """Bytes of the source a second; medians."""
 
     reading: float
+    alone: float
     packing: float
+    """By all workers."""
 
     @property
     def over_reading(self) -> float:
         return self.packing / self.reading
 
 
-def pack_speed(codec: str = "dct:chop=4", samples: int = 1365, workers: int = 2, rounds: int = 3) -> PackSpeed:
-    """Float32 images in a .npy. Reading and packing take turns, so that what else the machine does is met by both."""
-    reading, packing = [], []
-    with TemporaryDirectory() as folder:
-        source = Path(folder) / "source.npy"
+def pack_speed(
+    codec: str = "dct:chop=4",
+    samples: int = 1365,
+    workers: int = WORKERS,
+    rounds: int = 5,
+    folder: Path | None = None,
+) -> PackSpeed:
+    """Of float32 images in a .npy."""
+    with TemporaryDirectory(prefix="laconic-packing-", dir=folder) as name:
+        source, target = Path(name) / "source.npy", Path(name) / "out.zarr"
         _write(source, samples)
-        for i in range(rounds):
-            reading.append(_read(source))
-            speed = pack(source, Path(folder) / f"{i}.zarr", codec, workers=workers)["speed"]
-            packing.append(speed["bytes_per_second"])
-    return PackSpeed(median(reading), median(packing))
+        todo = plan(open_source(str(source)), codec, workers=workers)
+        with claimed(target) as partial, one_thread(), Helpers(Job(todo, partial), workers - 1) as helpers:
+            job = Job(todo, partial)
+            begin(job)
+            helpers.wait_until_ready()
+            found = _race(job, helpers, Helpers(job, 0), rounds)
+    return PackSpeed(*(todo.total_bytes / median(seconds) for seconds in found))
+
+
+def _race(job: Job, helpers: Helpers, nobody: Helpers, rounds: int) -> list[list[float]]:
+    """Seconds of each round of reading, of packing alone, and with helpers. The first of each is not counted."""
+    writer, shards = ShardWriter(job), range(job.plan.shards)
+    entries: list[Callable[[], object]] = [
+        lambda: _read(writer, shards),
+        lambda: write_beside(writer, nobody, shards, lambda shard: None),
+        lambda: write_beside(writer, helpers, shards, lambda shard: None),
+    ]
+    seconds: list[list[float]] = [[] for _ in entries]
+    for _ in range(rounds + 1):
+        for entry, taken in zip(entries, seconds, strict=True):
+            _clear(job)
+            begun = time.perf_counter()
+            entry()
+            taken.append(time.perf_counter() - begun)
+    return [taken[1:] for taken in seconds]
+
+
+def _read(writer: ShardWriter, shards: Sequence[int]) -> None:
+    for shard in shards:
+        writer.read(shard)
+
+
+def _clear(job: Job) -> None:
+    """As before any shard was written: to replace a file takes longer than to write it."""
+    for shard in range(job.plan.shards):
+        for path in (job.notes_of(shard), *(job.array(name).shard_path(shard) for name in job.plan.packed)):
+            path.unlink(missing_ok=True)
 
 
 def _write(path: Path, samples: int) -> None:
@@ -49,12 +100,5 @@ def _write(path: Path, samples: int) -> None:
         np.lib.format.write_array_header_2_0(file, header)
         for i in range(samples):
             file.write((wave + np.float32(i)).data)
-
-
-def _read(path: Path) -> float:
-    room = bytearray(_CHUNK)
-    begun, count = time.perf_counter(), 0
-    with path.open("rb", buffering=0) as file:
-        while found := file.readinto(room):
-            count += found
-    return count / (time.perf_counter() - begun)
+        file.flush()
+        os.fsync(file.fileno())  # else the disk would be busy with it for a while

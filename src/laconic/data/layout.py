@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import zlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from laconic.checksum import crc32
 from laconic.encoded import Encoded, Link
 from laconic.errors import CorruptData
 from laconic.stage import Stage, TensorSpec
@@ -61,13 +61,21 @@ class Layout:
     def check(self, sample: Bytes, parts: Sequence[Bytes]) -> None:
         """CorruptData where a sample, whose parts were copied to `parts`, is not as it was written."""
         header = sample[: len(self.header)].tobytes()
-        crc = zlib.crc32(header[_CRC.stop :], zlib.crc32(header[: _CRC.start]))
-        for part in parts:
-            crc = zlib.crc32(buffer(part), crc)
-        if crc.to_bytes(4, "little") != header[_CRC]:
+        if _checksum(header, map(buffer, parts)) != header[_CRC]:
             raise CorruptData("The checksum does not match: damaged")
         if (header[: _CRC.start], header[_CRC.stop :]) != (self.header[: _CRC.start], self.header[_CRC.stop :]):
             raise CorruptData("Its header is not that of the other samples: it was written by something else")
+
+    def sealed(self, parts: Sequence[memoryview]) -> bytes:
+        """The header of a sample of these parts."""
+        return self.header[: _CRC.start] + _checksum(self.header, parts) + self.header[_CRC.stop :]
+
+
+def _checksum(header: bytes, parts: Iterable[memoryview]) -> bytes:
+    crc = crc32(header[_CRC.stop :], crc32(header[: _CRC.start]))
+    for part in parts:
+        crc = crc32(part, crc)
+    return crc.to_bytes(4, "little")
 
 
 def buffer(data: Bytes) -> memoryview:

@@ -64,7 +64,7 @@ def pack(
     todo = plan(opened, codec, arrays=arrays, without=without, memory=memory, shard=shard, workers=count)
     with claimed(target) as partial:
         job = Job(todo, partial)
-        _begin(job, resume)
+        begin(job, resume)
         finish(job, target, _write(job, count, scheduler, progress))
     return report_of(target)
 
@@ -90,7 +90,13 @@ def _workers(asked: int | None, source: Source, memory: int | str) -> int:
     return max(1, min(cores, every // _WORTH_A_PROCESS, parse_size(memory, "--memory") // max(1, COPIES * sample)))
 
 
-def _begin(job: Job, resume: bool) -> None:
+_CHANGED = {
+    "files": "its files changed since then",
+    "version": "by a laconic whose stages wrote other bits, and all samples have to be alike",
+}
+
+
+def begin(job: Job, resume: bool = False) -> None:
     """The plan, then the arrays' metadata; or a check that they are those of this very job."""
     identity, kept = job.plan.identity(), job.notes / "plan.json"
     if kept.exists():
@@ -110,7 +116,7 @@ def _check_same(partial: Path, found: dict[str, Any], wanted: dict[str, Any], re
         raise FileError(f"'{partial}' was begun before, and is kept. Go on with --resume, or remove it")
     for name, value in wanted.items():
         if found.get(name) != value:
-            what = f"{name}: {found.get(name)}, and now {value}" if name != "files" else "its files changed since then"
+            what = _CHANGED.get(name, f"{name}: {found.get(name)}, and now {value}")
             raise SpecError(
                 f"'{partial}' was begun with another {name}: cannot resume ({what}). Remove it to begin anew"
             )

@@ -22,8 +22,8 @@ from laconic.stage import Kind, TensorSpec
 
 SHARD = "64MiB"
 MEMORY = "1GiB"
-_BLOCK = 2 << 20
-"""Bytes that stay in a core's cache from one step to the next."""
+_BLOCK = 3 << 20
+"""Bytes. Fewer, and calls take as long as what they do; more, and they have left the cache before the next step."""
 COPIES = 6
 """Of a block: what is read, encoded, written, decoded, and how they differ."""
 _UNITS = {"": 1, "k": 10**3, "m": 10**6, "g": 10**9, "ki": 2**10, "mi": 2**20, "gi": 2**30, "t": 10**12, "ti": 2**40}
@@ -70,6 +70,7 @@ class Plan:
         return {
             **self.source.identity(),
             "codec": str(self.codec),
+            "version": [link.version for link in self.codec.links],
             "packed": list(self.packed),
             "beside": list(self.beside),
             "per_shard": self.per_shard,

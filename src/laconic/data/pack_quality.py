@@ -6,20 +6,15 @@ Each sample gives its own numbers, and they add up in the order of samples: neit
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
 from typing import Any
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import Tensor
 
+import laconic.ops.deviation  # noqa: F401  # declares the operator
 from laconic.errors import DataError
-
-_LANE = 1024
-_SAFE = (1e-25, 1e25)
-"""Between these a sum of squares in float32 neither lost a summand nor overflowed."""
 
 
 @dataclass(frozen=True)
@@ -74,58 +69,47 @@ def total(sums: Iterable[Sums]) -> Sums:
     return found
 
 
-Edges = tuple[float, float]
-
-
-def edges_of(x: Tensor) -> Edges:
-    """Least and greatest; neither is finite where something is NaN."""
-    low, high = x.aminmax()
-    return float(low), float(high)
-
-
-def compare(x: Tensor, restored: Tensor, sums: Sums = NONE, edges: Edges | None = None) -> Sums:
-    """`sums`, and those of these samples. The memory of `restored` is used up."""
-    wide = torch.float64 if x.dtype in (torch.float64, torch.int32, torch.int64) else torch.float32
-    values, other = x.to(wide), restored.to(wide)
-    low, high = edges or edges_of(x)
-    if not (math.isfinite(low) and math.isfinite(high)):
-        finite = values.isfinite() & other.isfinite()
-        known = values[finite]
-        low, high = edges_of(known) if known.numel() else (math.inf, -math.inf)
-        values, other = (each.masked_fill(~finite, 0.0) for each in (values, other))
-    difference = torch.sub(values, other, out=other)
-    least, most = edges_of(difference)
-    squares = sums.squares
-    for square in _squares(difference.reshape(len(x), -1).numpy()):
-        squares += float(square)
-    rest = Sums(x.numel(), x.nbytes, 0, 0.0, max(-least, most, 0.0), low, high)
-    found = sums + rest
-    return Sums(found.values, found.before, found.after, squares, found.largest, found.low, found.high)
-
-
-def refuse_nan(x: Tensor, edges: Edges, name: str, first: int, codec: str) -> None:
-    """For codecs that would spread it. Names the sample, counted from `first`."""
-    if all(map(math.isfinite, edges)):
-        return
-    bad = int((~x.reshape(len(x), -1).isfinite()).any(1).nonzero()[0])
-    raise DataError(
-        f"'{name}': sample {first + bad} has NaN or Inf, which '{codec}' would spread over its blocks. "
-        "Fill them in first, or pack with a codec that keeps them, such as 'bound:rel=1e-3|lorenzo|huffman'"
+def compare(x: Tensor, restored: Tensor, sums: Sums = NONE, refuse: Callable[[], None] = lambda: None) -> Sums:
+    """`sums`, and those of these samples. `refuse` is called where something is not finite: it may raise."""
+    rows = torch.ops.laconic.deviation(x, restored).tolist()
+    if not all(math.isfinite(row[-1]) for row in rows):
+        refuse()
+        rows = _of_finite(x, restored)
+    low, high, largest, squares = zip(*rows, strict=True)
+    added = sums.squares
+    for square in squares:  # one by one: what a sum is may not depend on where blocks end
+        added += square
+    return Sums(
+        values=sums.values + x.numel(),
+        before=sums.before + x.nbytes,
+        after=sums.after,
+        squares=added,
+        largest=max(sums.largest, *largest),
+        low=min(sums.low, *low),
+        high=max(sums.high, *high),
     )
 
 
-def _squares(rows: NDArray[Any]) -> NDArray[np.float64]:
-    """The sum of squares of each row. In lanes of float32, then in float64, so that it is quick and exact enough."""
-    main = rows.shape[1] // _LANE * _LANE
-    lanes = rows[:, :main].reshape(-1, _LANE)
-    found = _dots(lanes).reshape(len(rows), main // _LANE).astype(np.float64).sum(1)
-    found += _dots(rows[:, main:]).astype(np.float64)
-    for i in np.flatnonzero(~((found > _SAFE[0]) & (found < _SAFE[1]))):
-        if rows[i].any():
-            found[i] = np.square(rows[i], dtype=np.float64).sum()
-    return found  # type: ignore[no-any-return]  # einsum is untyped
+def _of_finite(x: Tensor, restored: Tensor) -> list[list[float]]:
+    """As `deviation` has it for samples in which whatever is not finite, before or after, came back as it was."""
+    rows = []
+    for value, other in zip(x, restored, strict=True):
+        finite = value.isfinite() & other.isfinite()
+        known = torch.stack([value[finite], other[finite]]).double()
+        if not known.numel():
+            rows.append([math.inf, -math.inf, 0.0, 0.0])
+            continue
+        difference = known[0] - known[1]
+        edges = (known[0].min(), known[0].max(), difference.abs().max(), difference.square().sum())
+        rows.append(list(map(float, edges)))
+    return rows
 
 
-def _dots(rows: NDArray[Any]) -> NDArray[Any]:
-    with np.errstate(over="ignore", invalid="ignore", under="ignore"):
-        return np.asarray(np.einsum("ij,ij->i", rows, rows))
+def refuse_nan(x: Tensor, name: str, first: int, codec: str) -> None:
+    """For codecs that would spread it. Names the sample, counted from `first`."""
+    bad = (~x.reshape(len(x), -1).isfinite()).any(1).nonzero()
+    if len(bad):
+        raise DataError(
+            f"'{name}': sample {first + int(bad[0])} has NaN or Inf, which '{codec}' would spread over its blocks. "
+            "Fill them in first, or pack with a codec that keeps them, such as 'bound:rel=1e-3|lorenzo|huffman'"
+        )

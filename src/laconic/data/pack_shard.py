@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -21,7 +21,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from laconic.data.pack_plan import Plan, transforms
-from laconic.data.pack_quality import NONE, Edges, Sums, compare, edges_of, refuse_nan
+from laconic.data.pack_quality import NONE, Sums, compare, refuse_nan
+from laconic.data.pack_room import Room
 from laconic.data.store import PackedArray
 from laconic.data.zarr_codec import to_tensor
 from laconic.encoded import Encoded
@@ -33,7 +34,7 @@ NOTES = ".pack"
 
 @dataclass(frozen=True)
 class Job:
-    """What a worker is given: it can write any shard of the store, in any process."""
+    """What a worker is given, in whatever process."""
 
     plan: Plan
     partial: Path
@@ -45,83 +46,101 @@ class Job:
     def array(self, name: str) -> PackedArray:
         return PackedArray(self.partial / name, self.plan.codec, self.plan.spec(name), self.plan.per_shard)
 
+    def notes_of(self, shard: int) -> Path:
+        return self.notes / f"{shard}.json"
+
     def done(self, shard: int) -> dict[str, Sums] | None:
         """What its notes say; None where there are none."""
         try:
-            found = json.loads((self.notes / f"{shard}.json").read_text())
+            found = json.loads(self.notes_of(shard).read_text())
         except FileNotFoundError:
             return None
         return {name: Sums(**sums) for name, sums in found.items()}
-
-    def write(self, shard: int) -> int:
-        """Gives the number of the shard."""
-        with torch.no_grad():
-            beside, sums = self._write(shard)
-        if self.plan.beside:
-            with replacing(self.notes / f"{shard}.npz") as partial, partial.open("wb") as file:
-                np.savez(file, allow_pickle=False, **beside)
-        with replacing(self.notes / f"{shard}.json") as partial:
-            partial.write_text(json.dumps({name: found.as_dict() for name, found in sums.items()}))
-        return shard
 
     def beside(self, shard: int, name: str) -> NDArray[Any]:
         with np.load(self.notes / f"{shard}.npz", allow_pickle=False) as found:
             return found[_member(name)]  # type: ignore[no-any-return]
 
+
+class ShardWriter:
+    """Writes any shard of the store, one after another. For one thread."""
+
+    def __init__(self, job: Job) -> None:
+        self.job, self._names = job, (*job.plan.packed, *job.plan.beside)
+        arrays = job.plan.source.arrays
+        self._rooms = {name: Room(job.array(name), arrays[name], job.plan.block) for name in job.plan.packed}
+
+    def write(self, shard: int) -> int:
+        """Gives the number of the shard."""
+        with torch.no_grad():
+            beside, sums = self._write(shard)
+        if self.job.plan.beside:
+            with replacing(self.job.notes / f"{shard}.npz") as partial, partial.open("wb") as file:
+                np.savez(file, allow_pickle=False, **beside)
+        with replacing(self.job.notes_of(shard)) as partial:
+            partial.write_text(json.dumps({name: found.as_dict() for name, found in sums.items()}))
+        return shard
+
+    def read(self, shard: int) -> None:
+        """What writing it begins with, alone: to see how long it takes."""
+        for _ in self._blocks(shard):
+            pass
+
     def _write(self, shard: int) -> tuple[dict[str, NDArray[Any]], dict[str, Sums]]:
-        plan, sums = self.plan, dict.fromkeys(self.plan.packed, NONE)
-        arrays = {name: self.array(name) for name in plan.packed}
+        plan, sums = self.job.plan, dict.fromkeys(self._rooms, NONE)
         pieces: dict[str, list[NDArray[Any]]] = {_member(name): [] for name in plan.beside}
-        room: dict[str, Tensor] = {}
         with ExitStack() as files:
-            add = {name: files.enter_context(array.writing(shard)) for name, array in arrays.items()}
+            add = {name: files.enter_context(room.array.writing(shard)) for name, room in self._rooms.items()}
             for start, found in self._blocks(shard):
-                for name, array in arrays.items():
-                    x = to_tensor(found.pop(name))
-                    edges = edges_of(x)
-                    encoded = _encoded(array, name, x, edges, start)
+                for name, room in self._rooms.items():
+                    block = _Block(name, room, to_tensor(found.pop(name)), start)
+                    encoded = block.encoded()
                     add[name](encoded)
-                    sums[name] = compare(x, _restored(array, encoded, x, room), sums[name], edges)
+                    sums[name] = block.compared(encoded, sums[name])
                 for name in plan.beside:
                     pieces[_member(name)].append(found[name])
-        sums = {
-            name: replace(sums[name], after=array.shard_path(shard).stat().st_size) for name, array in arrays.items()
-        }
+        for name, room in self._rooms.items():
+            sums[name] = replace(sums[name], after=room.array.shard_path(shard).stat().st_size)
         return {name: np.concatenate(piece) for name, piece in pieces.items()}, sums
 
     def _blocks(self, shard: int) -> Iterator[tuple[int, dict[str, NDArray[Any]]]]:
-        plan = self.plan
-        samples = plan.samples_in(shard)
-        for start in range(samples.start, samples.stop, plan.block):
-            stop = min(start + plan.block, samples.stop)
-            yield start, plan.source.read(start, stop, (*plan.packed, *plan.beside))
+        samples, block = self.job.plan.samples_in(shard), self.job.plan.block
+        for start in range(samples.start, samples.stop, block):
+            stop = min(start + block, samples.stop)
+            room = {name: room.source[: stop - start] for name, room in self._rooms.items()}
+            yield start, self.job.plan.source.read_into(start, stop, self._names, room)
 
 
-def _encoded(array: PackedArray, name: str, x: Tensor, edges: Edges, first: int) -> list[Encoded]:
-    """Those samples, of which the first is `first`. What the codec cannot take is named by its number."""
-    if x.is_floating_point() and transforms(array.codec):
-        refuse_nan(x, edges, name, first, str(array.codec))
-    try:
-        return array.encode(x)
-    except DataError as error:
-        for i, sample in enumerate(x.split(1)):
-            try:
-                array.encode(sample)
-            except DataError as reason:
-                raise DataError(f"'{name}': sample {first + i}: {reason}") from error
-        raise
+class _Block(NamedTuple):
+    """Some samples of an array."""
 
+    name: str
+    room: Room
+    x: Tensor
+    first: int
+    """The number of the first of them."""
 
-def _restored(array: PackedArray, encoded: list[Encoded], x: Tensor, room: dict[str, Tensor]) -> Tensor:
-    """What will be read; in the memory that it was in before: new memory costs more than decoding."""
-    name = array.path.name
-    if name not in room or len(room[name]) < len(x):
-        room[name] = torch.empty_like(x)
-    out, at = room[name][: len(x)], 0
-    for enc in encoded:
-        array.codec.decode(enc, out[at : at + len(enc)])
-        at += len(enc)
-    return out
+    def encoded(self) -> list[Encoded]:
+        """What the codec cannot take is named by its number."""
+        try:
+            return self.room.encode(self.x)
+        except DataError as error:
+            self._refuse()
+            for i, sample in enumerate(self.x.split(1)):
+                try:
+                    self.room.array.encode(sample)
+                except DataError as reason:
+                    raise DataError(f"'{self.name}': sample {self.first + i}: {reason}") from error
+            raise
+
+    def compared(self, encoded: list[Encoded], sums: Sums) -> Sums:
+        """`sums`, and how far from these samples is what will be read."""
+        return compare(self.x, self.room.decode(encoded), sums, self._refuse)
+
+    def _refuse(self) -> None:
+        codec = self.room.array.codec
+        if self.x.is_floating_point() and transforms(codec):
+            refuse_nan(self.x, self.name, self.first, str(codec))
 
 
 def _member(name: str) -> str:

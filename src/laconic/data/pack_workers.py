@@ -15,7 +15,7 @@ from typing import Any
 
 import torch
 
-from laconic.data.pack_shard import Job
+from laconic.data.pack_shard import Job, ShardWriter
 from laconic.errors import FileError, MissingExtra
 
 Done = Callable[[int], None]
@@ -34,38 +34,81 @@ def write_shards(job: Job, shards: Sequence[int], workers: int, scheduler: Any, 
 
 def _here(job: Job, shards: Sequence[int], workers: int, done: Done) -> None:
     """This process is one of the workers: it packs while the others start."""
-    waiting, running = deque(shards), set[Future[int]]()
-    with _one_thread(), _helpers(job, workers - 1) as pool:
-        while waiting or running:
-            while pool is not None and waiting and len(running) < _AHEAD * (workers - 1):
-                with _deaf_children():
-                    running.add(pool.submit(_write, waiting.popleft()))
-            if waiting:
-                done(job.write(waiting.popleft()))
-            if running:
-                finished, running = wait(running, 0 if waiting else None, FIRST_COMPLETED)
-                for future in finished:
-                    done(future.result())
+    with one_thread(), Helpers(job, workers - 1) as helpers:
+        write_beside(ShardWriter(job), helpers, shards, done)
 
 
-@contextmanager
-def _helpers(job: Job, count: int) -> Iterator[ProcessPoolExecutor | None]:
-    """Processes that are gone when the block is, however it ends."""
-    if count < 1:
-        yield None
-        return
-    pool = ProcessPoolExecutor(count, multiprocessing.get_context("spawn"), _begin, (job,))
-    try:
-        yield pool
-        pool.shutdown()
-    except BrokenProcessPool as error:
-        raise FileError(
-            "A worker was killed, perhaps for want of memory: try fewer --workers, or less --memory"
-        ) from error
-    finally:
-        for process in dict(pool._processes or {}).values():
-            process.kill()
-        pool.shutdown(cancel_futures=True)
+def write_beside(writer: ShardWriter, helpers: Helpers, shards: Sequence[int], done: Done) -> None:
+    """This process and its helpers, whoever is ready first, until all are written."""
+    waiting = deque(shards)
+    while waiting or helpers.running:
+        helpers.hand_out(waiting)
+        if waiting or helpers.take_back(waiting):
+            done(writer.write(waiting.popleft()))
+        for shard in helpers.finished(wait_for_one=not waiting):
+            done(shard)
+
+
+class Helpers:
+    """Processes that are gone when the block is, however it ends. Starting takes a second or more: none is given
+    anything before one is there, lest it lie waiting for them."""
+
+    def __init__(self, job: Job, count: int) -> None:
+        self._job, self._count = job, count
+        self._pool: ProcessPoolExecutor | None = None
+        self._ready: Future[None] | None = None
+        self.running: dict[Future[int], int] = {}
+        """The shard that each is to write."""
+
+    def __enter__(self) -> Helpers:
+        if self._count > 0:
+            context = multiprocessing.get_context("spawn")
+            self._pool = ProcessPoolExecutor(self._count, context, _begin, (self._job,))
+            with _deaf_children():
+                self._ready = self._pool.submit(_nothing)
+        return self
+
+    def __exit__(self, _: Any, error: BaseException | None, __: Any) -> None:
+        if self._pool is not None:
+            for process in dict(self._pool._processes or {}).values():
+                process.kill()
+            self._pool.shutdown(cancel_futures=True)
+        if isinstance(error, BrokenProcessPool):
+            raise FileError(
+                "A worker was killed, perhaps for want of memory: try fewer --workers, or less --memory"
+            ) from error
+
+    def wait_until_ready(self) -> None:
+        if self._ready is not None:
+            self._ready.result()
+
+    def hand_out(self, waiting: deque[int]) -> None:
+        """So many that none of them has to wait for this process."""
+        if self._pool is None or self._ready is None or not self._ready.done():
+            return
+        self._ready.result()
+        while waiting and len(self.running) < _AHEAD * self._count:
+            shard = waiting.popleft()
+            with _deaf_children():
+                self.running[self._pool.submit(_write, shard)] = shard
+
+    def take_back(self, waiting: deque[int]) -> bool:
+        """One that nobody began, if there is any: at the end all are to be busy."""
+        for future, shard in self.running.items():
+            if future.cancel():
+                del self.running[future]
+                waiting.append(shard)
+                return True
+        return False
+
+    def finished(self, wait_for_one: bool) -> list[int]:
+        """The shards they wrote meanwhile."""
+        if not self.running:
+            return []
+        found, _ = wait(self.running, None if wait_for_one else 0, FIRST_COMPLETED)
+        for future in found:
+            del self.running[future]
+        return [future.result() for future in found]
 
 
 @contextmanager
@@ -81,13 +124,13 @@ def _deaf_children() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-_job: Job
+_writer: ShardWriter
 
 
 def _begin(job: Job) -> None:
     """In a new process: Ctrl-C is for the one that started it, without which it does not stay."""
-    global _job
-    _job = job
+    global _writer
+    _writer = ShardWriter(job)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     torch.set_num_threads(1)
     threading.Thread(target=_leave_with_parent, daemon=True).start()
@@ -100,12 +143,16 @@ def _leave_with_parent() -> None:
         os._exit(1)
 
 
+def _nothing() -> None:
+    """What a process does first."""
+
+
 def _write(shard: int) -> int:
-    return _job.write(shard)
+    return _writer.write(shard)
 
 
 @contextmanager
-def _one_thread() -> Iterator[None]:
+def one_thread() -> Iterator[None]:
     """Blocks are small: threads would wait for each other more than they work."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
@@ -138,4 +185,4 @@ def _on_cluster(job: Job, shards: Sequence[int], scheduler: Any, done: Done) -> 
 
 
 def _write_there(job: Job, shard: int) -> int:
-    return job.write(shard)
+    return ShardWriter(job).write(shard)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import mmap
 import os
 from collections.abc import Sequence
+from io import BufferedWriter
 from pathlib import Path
 
 import numpy as np
@@ -20,6 +21,8 @@ from laconic.errors import CorruptData
 MISSING = 2**64 - 1
 _ENTRY = 16
 _CRC = 4
+_PIECES = 512
+"""That a call to the system takes."""
 
 
 def index_bytes(lengths: Sequence[int], places: int) -> bytes:
@@ -32,6 +35,24 @@ def index_bytes(lengths: Sequence[int], places: int) -> bytes:
     return entries + _crc(entries).to_bytes(_CRC, "little")
 
 
+def write_pieces(file: BufferedWriter, pieces: Sequence[bytes | memoryview]) -> None:
+    """All of them, in order, from where they lie."""
+    if not hasattr(os, "writev"):
+        file.writelines(pieces)
+        return
+    file.flush()
+    for at in range(0, len(pieces), _PIECES):
+        some = pieces[at : at + _PIECES]
+        done = os.writev(file.fileno(), some)
+        if done < sum(map(len, some)):  # a full disk, of which the rest will tell
+            file.write(b"".join(some)[done:])
+            file.flush()
+
+
+def index_size(places: int) -> int:
+    return places * _ENTRY + _CRC
+
+
 class Shard:
     """An open file: the bytes of each of its samples, without a copy."""
 
@@ -39,7 +60,7 @@ class Shard:
         self.path = path
         with path.open("rb") as file:
             size = os.fstat(file.fileno()).st_size
-            if size < places * _ENTRY + _CRC:
+            if size < index_size(places):
                 raise CorruptData(f"{path}: expected an index of {places} samples, found {size} bytes in all")
             self._memory = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
         end = size - _CRC

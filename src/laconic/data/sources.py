@@ -69,6 +69,10 @@ class Source(ABC):
     def read(self, start: int, stop: int, names: Sequence[str]) -> Block:
         """These samples of these arrays, each in C order or a view that is copied before it is used."""
 
+    def read_into(self, start: int, stop: int, names: Sequence[str], room: Block) -> Block:
+        """As `read`. Where it can, in the memory of `room`: arrays of as many samples, which it may give back."""
+        return self.read(start, stop, names)
+
     def identity(self) -> dict[str, Any]:
         """Differs from that of another source, and of this one after a change. Holds no more than JSON does."""
         found = {name: str(info) for name, info in self.arrays.items()}

@@ -27,16 +27,18 @@ class Place(NamedTuple):
     info: ArrayInfo
     fortran: bool
 
-    def read(self, start: int, stop: int) -> NDArray[Any]:
+    def read(self, start: int, stop: int, room: NDArray[Any] | None = None) -> NDArray[Any]:
+        """In the memory of `room`, where that is given and nothing stands against it."""
         shape, dtype = (stop - start, *self.info.sample), self.info.dtype
         if self.fortran:  # a sample is everywhere: the system's cache is what makes this bearable
             mapped = np.memmap(self.path, dtype, "r", self.offset, self.info.shape, order="F")
             return np.ascontiguousarray(mapped[start:stop])
-        count, at = math.prod(shape), self.offset + start * self.info.sample_bytes
-        found = np.fromfile(self.path, dtype, count, offset=at)
-        if len(found) != count:
-            raise CorruptData(f"'{self.path}' was truncated while it was read")
-        return found.reshape(shape)
+        found = np.empty(shape, dtype) if room is None else room
+        if found.nbytes:
+            with self.path.open("rb", buffering=0) as file:
+                file.seek(self.offset + start * self.info.sample_bytes)
+                _fill(self.path, file, found.reshape(-1).view(np.uint8).data)
+        return found
 
 
 class NpySource(Source):
@@ -50,7 +52,10 @@ class NpySource(Source):
         super().__init__(path, {"data": info})
 
     def read(self, start: int, stop: int, names: Sequence[str]) -> Block:
-        return {name: self._place.read(start, stop) for name in names}
+        return self.read_into(start, stop, names, {})
+
+    def read_into(self, start: int, stop: int, names: Sequence[str], room: Block) -> Block:
+        return {name: self._place.read(start, stop, room.get(name)) for name in names}
 
 
 class NpzSource(Source):
@@ -85,8 +90,12 @@ class NpzSource(Source):
             self._packed[name] = (member.filename, info)
 
     def read(self, start: int, stop: int, names: Sequence[str]) -> Block:
+        return self.read_into(start, stop, names, {})
+
+    def read_into(self, start: int, stop: int, names: Sequence[str], room: Block) -> Block:
+        places = self._places
         return {
-            name: self._places[name].read(start, stop) if name in self._places else self._inflate(name, start, stop)
+            name: places[name].read(start, stop, room.get(name)) if name in places else self._inflate(name, start, stop)
             for name in names
         }
 

@@ -17,13 +17,16 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import torch
 from torch import Tensor
 
 from laconic.chain import Codec
 from laconic.chain import codec as to_codec
-from laconic.data.shard import Shard, index_bytes
+from laconic.data.layout import Layout, buffer
+from laconic.data.shard import Shard, index_bytes, index_size, write_pieces
 from laconic.data.zarr_codec import ZarrCodec, torch_dtype
-from laconic.encoded import Encoded, has_fixed_size, split_parts
+from laconic.encoded import Encoded, has_fixed_size, promised_parts, split_parts
 from laconic.errors import CorruptData, SpecError, VersionError
 from laconic.files import replacing
 from laconic.stage import Stage, TensorSpec
@@ -112,7 +115,7 @@ class PackedArray:
     def write(self, shard: int, samples: Tensor) -> int:
         """Encodes all samples of a shard; it is there whole, or not at all. The bytes it takes."""
         with self.writing(shard) as add:
-            return add(samples) + len(index_bytes([], self.per_shard))
+            return add(samples) + index_size(self.per_shard)
 
     @contextmanager
     def writing(self, shard: int) -> Iterator[Callable[[Tensor | Sequence[Encoded]], int]]:
@@ -121,25 +124,42 @@ class PackedArray:
         target = self.shard_path(shard)
         target.parent.mkdir(parents=True, exist_ok=True)
         lengths: list[int] = []
-        with replacing(target) as partial, partial.open("wb") as file:
+        with replacing(target) as partial, partial.open("ab") as file:
 
             def add(samples: Tensor | Sequence[Encoded]) -> int:
                 encoded = self.encode(samples) if isinstance(samples, Tensor) else samples
-                pieces = [sample.to_bytes() for enc in encoded for sample in _one_by_one(enc)]
-                file.writelines(pieces)
-                lengths.extend(map(len, pieces))
-                return sum(map(len, pieces))
+                pieces = [piece for enc in encoded for piece in self._sealed(enc)]
+                write_pieces(file, [part for piece in pieces for part in piece])
+                sizes = [sum(map(len, piece)) for piece in pieces]
+                lengths.extend(sizes)
+                return sum(sizes)
 
             yield add
-            file.write(index_bytes(lengths, self.per_shard))
+            write_pieces(file, [index_bytes(lengths, self.per_shard)])
 
-    def encode(self, samples: Tensor) -> list[Encoded]:
-        """Each as it is alone, whatever its neighbours are; all in one where that makes no difference."""
+    def encode(self, samples: Tensor, out: Encoded | None = None) -> list[Encoded]:
+        """Each as it is alone, whatever its neighbours are; all in one where that makes no difference, in the memory
+        of `out` if given."""
         if self.splits:
-            return [self.codec.encode(samples)]
+            return [self.codec.encode(samples, out)]
         if type(self.codec.stages[-1]).share is Stage.share:
             return list(self.codec.encode_many(samples.split(1)))
         return [self.codec.encode(sample) for sample in samples.split(1)]  # together they would share a code book
+
+    def _sealed(self, enc: Encoded) -> Iterator[Sequence[bytes | memoryview]]:
+        """The bytes of each sample, in pieces."""
+        if not self.splits:
+            yield from ([sample.to_bytes()] for sample in _one_by_one(enc))
+            return
+        names = promised_parts(enc.chain, enc.specs)
+        for parts in zip(*(_rows(enc.parts[name]) for name in names), strict=True):
+            yield [self._layout.sealed(parts), *parts]
+
+    @cached_property
+    def _layout(self) -> Layout:
+        """Of what is written now, where every sample has the same: they differ in their values alone."""
+        sample = self.codec.encode(torch.zeros(self.sample.shape, dtype=self.sample.dtype))
+        return Layout.of(np.frombuffer(sample.to_bytes(), np.uint8))
 
     def open_shard(self, shard: int) -> Shard:
         return Shard(self.shard_path(shard), self.per_shard)
@@ -168,6 +188,12 @@ def packed_arrays(path: Path | str) -> dict[str, PackedArray]:
 
 def _one_by_one(enc: Encoded) -> list[Encoded]:
     return [enc] if len(enc) == 1 else [enc[i : i + 1] for i in range(len(enc))]
+
+
+def _rows(part: Tensor) -> list[memoryview]:
+    """The bytes of each sample."""
+    rows = part.contiguous().reshape(len(part), -1).view(torch.uint8).numpy()
+    return [buffer(row) for row in rows]
 
 
 def _codecs(codecs: Any) -> list[Any]:

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from laconic.bench.loader.datasets import COMPRESSED, DECODED, RAW
 from laconic.bench.loader.plan import COLD, WARM
 from laconic.bench.loader.study import Row
+from laconic.bench.packing import FLOOR, WORKERS, PackSpeed
 from laconic.bench.study import Verdict
 
 CODEC = "dct:chop=4"
@@ -28,6 +29,12 @@ def verdicts(rows: Sequence[Row]) -> Iterator[Verdict]:
     for (name, _), row in cold.items():
         if row.is_ours and (name, COMPRESSED) in cold:
             yield _over(row, cold[RAW, DECODED], row.ratio * COLD_PART_OF_RATIO)
+
+
+def packing(speed: PackSpeed) -> Verdict:
+    """Writing a store takes little longer than reading what goes into it."""
+    name = f"packing, {WORKERS} workers: speed over reading"
+    return Verdict(name, speed.over_reading, FLOOR, None, True, "x")
 
 
 def _over(row: Row, raw: Row, floor: float) -> Verdict:

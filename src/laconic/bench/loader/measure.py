@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from laconic.bench import machine
+from laconic.bench import machine, packing
 from laconic.bench.loader import files, floors
 from laconic.bench.loader.datasets import Entry, entries
 from laconic.bench.loader.epochs import Epoch, Runner
@@ -33,7 +33,7 @@ Begin = Callable[[str], None]
 
 def steps(plan: Plan) -> int:
     """How often `begin` will be called."""
-    return 1 + len(plan.settings)
+    return 2 + len(plan.settings)
 
 
 def measure(plan: Plan, begin: Begin) -> LoaderStudy:
@@ -44,8 +44,18 @@ def measure(plan: Plan, begin: Begin) -> LoaderStudy:
         with tempfile.TemporaryDirectory(prefix="laconic-loader-", dir=plan.folder) as folder:
             begin("writing files")
             rows = list(_rows(plan, Path(folder), begin))
+            begin(f"packing, {packing.WORKERS} workers")
+            speed = packing.pack_speed(samples=plan.samples, rounds=plan.rounds, folder=Path(folder))
         cold_by = COLD_BY if CAN_DROP else "not measured: this system keeps what it read"
-        return LoaderStudy(plan.command, SEED, machine.describe(), cold_by, tuple(floors.verdicts(rows)), tuple(rows))
+        return LoaderStudy(
+            plan.command,
+            SEED,
+            machine.describe(),
+            cold_by,
+            (*floors.verdicts(rows), floors.packing(speed)),
+            tuple(rows),
+            speed._asdict(),
+        )
     finally:
         torch.set_num_threads(usual)
 

@@ -76,6 +76,8 @@ class LoaderStudy:
     """How samples were made to come from the disk."""
     verdicts: tuple[Verdict, ...]
     rows: tuple[Row, ...]
+    packing: dict[str, float] | None = None
+    """Bytes of a source a second: reading it, packing it alone, and with helpers. See laconic.bench.packing."""
 
     @property
     def settings(self) -> list[Setting]:
@@ -111,4 +113,5 @@ def _parse(value: Any) -> LoaderStudy:
         raise ValueError(f"expected kind {KIND!r}, version {VERSION}")
     plain = {name: value[name] for name in ("command", "seed", "machine", "cold_by")}
     verdicts = tuple(Verdict(**only(Verdict, verdict)) for verdict in value["verdicts"])
-    return LoaderStudy(**plain, verdicts=verdicts, rows=tuple(Row(**only(Row, row)) for row in value["rows"]))
+    rows = tuple(Row(**only(Row, row)) for row in value["rows"])
+    return LoaderStudy(**plain, verdicts=verdicts, rows=rows, packing=value.get("packing"))
