@@ -1,8 +1,11 @@
-"""How fast packing is, beside reading the source alone.
+"""How fast packing is, beside reading the source alone, in one process, all in the page cache. Reading is two things:
 
-Reading is what the packer does of it: its own source object, the same blocks into the same memory, in one process,
-all in the page cache. It takes turns with packing, so that what else the machine does is met by both. Packing is
-everything up to the last shard in its place; helpers are there when it begins, as in all but the first seconds.
+    loading    `np.load`: all of it into an array, as one who does not pack would read it
+    reading    what the packer does of it: its own source object, block after block into the same few MiB, which
+               stay in a cache; nobody who keeps what he reads is as fast
+
+They take turns with packing, so that what else the machine does is met by all. Packing is everything up to the last
+shard in its place; helpers are there when it begins, as in all but the first seconds.
 """
 
 from __future__ import annotations
@@ -32,10 +35,15 @@ WORKERS = 2
 class PackSpeed(NamedTuple):
     """Bytes of the source a second; medians."""
 
+    loading: float
     reading: float
     alone: float
     packing: float
     """By all workers."""
+
+    @property
+    def over_loading(self) -> float:
+        return self.packing / self.loading
 
     @property
     def over_reading(self) -> float:
@@ -58,14 +66,15 @@ def pack_speed(
             job = Job(todo, partial)
             begin(job)
             helpers.wait_until_ready()
-            found = _race(job, helpers, Helpers(job, 0), rounds)
+            found = _race(source, job, helpers, Helpers(job, 0), rounds)
     return PackSpeed(*(todo.total_bytes / median(seconds) for seconds in found))
 
 
-def _race(job: Job, helpers: Helpers, nobody: Helpers, rounds: int) -> list[list[float]]:
-    """Seconds of each round of reading, of packing alone, and with helpers. The first of each is not counted."""
+def _race(source: Path, job: Job, helpers: Helpers, nobody: Helpers, rounds: int) -> list[list[float]]:
+    """Seconds of each round, as `PackSpeed` names them. The first of each is not counted."""
     writer, shards = ShardWriter(job), range(job.plan.shards)
     entries: list[Callable[[], object]] = [
+        lambda: np.load(source),
         lambda: _read(writer, shards),
         lambda: write_beside(writer, nobody, shards, lambda shard: None),
         lambda: write_beside(writer, helpers, shards, lambda shard: None),

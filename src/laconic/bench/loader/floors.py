@@ -31,10 +31,13 @@ def verdicts(rows: Sequence[Row]) -> Iterator[Verdict]:
             yield _over(row, cold[RAW, DECODED], row.ratio * COLD_PART_OF_RATIO)
 
 
-def packing(speed: PackSpeed) -> Verdict:
+def packing(speed: PackSpeed) -> list[Verdict]:
     """Writing a store takes little longer than reading what goes into it."""
-    name = f"packing, {WORKERS} workers: speed over reading"
-    return Verdict(name, speed.over_reading, FLOOR, None, True, "x")
+    readings = {"np.load of the source": speed.over_loading, "reading alone, block after block": speed.over_reading}
+    return [
+        Verdict(f"packing, {WORKERS} workers: speed over {name}", over, FLOOR, None, True, "x")
+        for name, over in readings.items()
+    ]
 
 
 def _over(row: Row, raw: Row, floor: float) -> Verdict:

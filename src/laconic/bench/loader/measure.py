@@ -52,7 +52,7 @@ def measure(plan: Plan, begin: Begin) -> LoaderStudy:
             SEED,
             machine.describe(),
             cold_by,
-            (*floors.verdicts(rows), floors.packing(speed)),
+            (*floors.verdicts(rows), *floors.packing(speed)),
             tuple(rows),
             speed._asdict(),
         )
