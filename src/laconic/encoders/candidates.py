@@ -45,6 +45,8 @@ class Trial(NamedTuple):
     def outcome(self, sample: Sample, stage: Any) -> Outcome:
         """Fewer rows repeat among the pieces than in the whole."""
         nbytes = len(sample.pieces)
+        if nbytes >= sample.nbytes:  # all of a small tensor: nothing is left to foretell
+            return _evenly(sample, len(stage.compress(sample.pieces[: sample.nbytes])))
         ratio = max(len(stage.compress(sample.pieces)) - self.table, 1) / nbytes
         if sample.row:
             fresh, tokens, _ = _shares(sample, max(1, nbytes // sample.row_bytes), self.window)
