@@ -45,7 +45,8 @@ def measure(plan: Plan, begin: Begin) -> LoaderStudy:
             begin("writing files")
             rows = list(_rows(plan, Path(folder), begin))
             begin(f"packing, {packing.WORKERS} workers")
-            speed = packing.pack_speed(samples=plan.samples, rounds=plan.rounds, folder=Path(folder))
+            samples = plan.samples if plan.quick else packing.SAMPLES
+            speed = packing.pack_speed(samples=samples, rounds=plan.rounds, folder=Path(folder))
         cold_by = COLD_BY if CAN_DROP else "not measured: this system keeps what it read"
         return LoaderStudy(
             plan.command,
