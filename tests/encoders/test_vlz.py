@@ -14,8 +14,8 @@ import laconic
 from laconic import CorruptData, SpecError, TensorSpec
 from laconic.encoders.vlz import Vlz
 from laconic.ops import vlz as ops
-from laconic.ops.huffman import INTEGERS
 from laconic.ops.repeats import MOST_ROWS
+from laconic.ops.streams import INTEGERS
 from laconic.stage import Context, Parts
 
 from ..lookups import DTYPES, looked_up, lookups

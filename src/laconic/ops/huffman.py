@@ -21,6 +21,7 @@ from laconic.ops import LIBRARY, load_bodies
 from laconic.ops.huffman_book import SYMBOLS, Array
 from laconic.ops.huffman_stream import CONSTANT, MOST_BOOKS, MOST_LOG, RAW, SHARED, WORDS, load_books, read_stream
 from laconic.ops.huffman_write import share_books, write_stream
+from laconic.ops.streams import bytes_of, capacity, check_batch, check_book, check_bytes, check_codes, row_of
 
 LIBRARY.define("huffman_share(Tensor[] batch) -> Tensor")
 LIBRARY.define("huffman_encode(Tensor codes, Tensor? book=None) -> Tensor")
@@ -30,38 +31,6 @@ LIBRARY.define("huffman_decode_out(Tensor stream, Tensor(a!) out, Tensor? book=N
 
 MOST_SHARED_BYTES = MOST_BOOKS * SYMBOLS // 2
 NO_BOOK = "huffman: expected a book that huffman_share gave for codes of this size"
-INTEGERS = {1: torch.int8, 2: torch.int16, 4: torch.int32}
-
-
-def capacity(codes: Tensor) -> int:
-    """The most bytes that encoding gives."""
-    return 1 + codes.numel() * codes.element_size()
-
-
-def check_codes(codes: Tensor) -> None:
-    """Raises unless these are codes as they lie in memory. Every body asks first."""
-    if codes.element_size() not in INTEGERS or not codes.is_contiguous():
-        raise SpecError(f"expected contiguous codes of 1, 2 or 4 bytes, got {codes.dtype} of strides {codes.stride()}")
-
-
-def check_bytes(stream: Tensor, least: int = 0) -> None:
-    if stream.dtype != torch.uint8 or stream.dim() != 1 or not stream.is_contiguous() or stream.numel() < least:
-        raise SpecError(f"expected a contiguous row of at least {least} uint8, got {stream.dtype}{list(stream.shape)}")
-
-
-def check_book(book: Tensor | None) -> None:
-    if book is not None:
-        check_bytes(book)
-
-
-def check_batch(batch: Sequence[Tensor]) -> int:
-    """The size of all codes; raises where it is not the same, or there are none."""
-    for codes in batch:
-        check_codes(codes)
-    sizes = {codes.element_size() for codes in batch}
-    if len(sizes) != 1:
-        raise SpecError(f"expected tensors of codes of one size, got sizes {sorted(sizes)}")
-    return sizes.pop()
 
 
 def refuse_hopeless(stream: Tensor, count: int, itemsize: int) -> None:
@@ -76,33 +45,24 @@ def refuse_hopeless(stream: Tensor, count: int, itemsize: int) -> None:
 # The reference: on any device, by way of the CPU.
 
 
-def _row_of(codes: Tensor) -> Array:
-    row: Array = codes.cpu().reshape(-1).view(INTEGERS[codes.element_size()]).numpy()
-    return row
-
-
-def _bytes_of(book: Tensor | None) -> Array:
-    return np.zeros(0, np.uint8) if book is None else book.cpu().numpy()
-
-
 def _shared_books(book: Tensor | None, itemsize: int) -> Array | None:
     check_book(book)
     try:
-        return load_books(_bytes_of(book), itemsize) if book is not None and book.numel() else None
+        return load_books(bytes_of(book), itemsize) if book is not None and book.numel() else None
     except CorruptData as error:
         raise SpecError(NO_BOOK) from error
 
 
 def reference_share(batch: Sequence[Tensor]) -> Tensor:
     check_batch(batch)
-    stored = np.frombuffer(share_books([_row_of(codes) for codes in batch]), np.uint8)
+    stored = np.frombuffer(share_books([row_of(codes) for codes in batch]), np.uint8)
     return torch.from_numpy(stored.copy()).to(batch[0].device)
 
 
 def reference_encode(codes: Tensor, out: Tensor, book: Tensor | None = None) -> Tensor:
     check_codes(codes)
     check_bytes(out, capacity(codes))
-    stream = write_stream(_row_of(codes), _shared_books(book, codes.element_size()))
+    stream = write_stream(row_of(codes), _shared_books(book, codes.element_size()))
     out[: len(stream)].copy_(torch.from_numpy(stream))
     return torch.tensor(len(stream))
 
@@ -111,7 +71,7 @@ def reference_decode(stream: Tensor, out: Tensor, book: Tensor | None = None) ->
     check_codes(out)
     check_bytes(stream)
     check_book(book)
-    codes = read_stream(_bytes_of(stream), _bytes_of(book), out.numel(), out.element_size())
+    codes = read_stream(bytes_of(stream), bytes_of(book), out.numel(), out.element_size())
     out.view(-1).view(torch.uint8).copy_(torch.from_numpy(codes).view(torch.uint8))
 
 

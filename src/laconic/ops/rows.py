@@ -16,9 +16,9 @@ from torch import Tensor
 
 from laconic.errors import CorruptData, SpecError
 from laconic.ops import LIBRARY, load_bodies
-from laconic.ops.huffman import check_bytes
 from laconic.ops.repeats import bytes_of, check_rows, find_repeats
 from laconic.ops.rows_index import make_index, read_index
+from laconic.ops.streams import check_bytes
 
 LIBRARY.define("rows_encode(Tensor codes, Tensor? rows=None) -> (Tensor, Tensor)")
 LIBRARY.define("rows_encode_out(Tensor codes, Tensor(a!) out, Tensor(b!) index, Tensor? rows=None) -> Tensor")

@@ -13,8 +13,8 @@ import torch
 from torch import Tensor
 
 from laconic.ops import LIBRARY, load_bodies
-from laconic.ops.huffman import check_bytes, check_codes
 from laconic.ops.repeats import bytes_of, check_rows
+from laconic.ops.streams import check_bytes, check_codes
 from laconic.ops.vlz_stream import read, write
 
 LIBRARY.define("vlz_encode(Tensor codes, int window, int block) -> Tensor")

@@ -9,17 +9,11 @@ import torch
 from torch import Tensor
 
 from laconic.backends.native import core
+from laconic.backends.native.streams import aligned, cut, is_aligned, place
 from laconic.errors import CorruptData, SpecError
 from laconic.ops import LIBRARY
-from laconic.ops.huffman import (
-    MOST_SHARED_BYTES,
-    NO_BOOK,
-    capacity,
-    check_batch,
-    check_book,
-    check_bytes,
-    check_codes,
-)
+from laconic.ops.huffman import MOST_SHARED_BYTES, NO_BOOK
+from laconic.ops.streams import capacity, check_batch, check_book, check_bytes, check_codes
 
 _core: Any = core()
 if _core is None:
@@ -28,21 +22,21 @@ if _core is None:
 
 def share(batch: Sequence[Tensor]) -> Tensor:
     itemsize = check_batch(batch)
-    sources = [_aligned(codes) for codes in batch]
+    sources = [aligned(codes) for codes in batch]
     book = torch.empty(MOST_SHARED_BYTES, dtype=torch.uint8)
     places = [(source.data_ptr(), source.numel()) for source in sources]
     written: int = _core.huffman_share(places, itemsize, book.data_ptr(), torch.get_num_threads())
-    return _cut(book, written)
+    return cut(book, _checked(written))
 
 
 def encode(codes: Tensor, out: Tensor, book: Tensor | None = None) -> Tensor:
     check_codes(codes)
     check_bytes(out, capacity(codes))
     check_book(book)
-    source = _aligned(codes)
+    source = aligned(codes)
     written: int = _core.huffman_encode(
         *(source.data_ptr(), source.numel(), source.element_size(), out.data_ptr()),
-        *(*_place(book), torch.get_num_threads()),
+        *(*place(book), torch.get_num_threads()),
     )
     if written == -2:
         raise SpecError(NO_BOOK)
@@ -51,16 +45,16 @@ def encode(codes: Tensor, out: Tensor, book: Tensor | None = None) -> Tensor:
 
 def encode_new(codes: Tensor, book: Tensor | None = None) -> Tensor:
     room = codes.new_empty(capacity(codes), dtype=torch.uint8)
-    return _cut(room, int(encode(codes, room, book)))
+    return cut(room, int(encode(codes, room, book)))
 
 
 def decode(stream: Tensor, out: Tensor, book: Tensor | None = None) -> None:
     check_codes(out)
     check_bytes(stream)
     check_book(book)
-    target = out if _is_aligned(out) else torch.empty_like(out)
+    target = out if is_aligned(out) else torch.empty_like(out)
     if not _core.huffman_decode(
-        *(*_place(stream), *_place(book)),
+        *(*place(stream), *place(book)),
         *(target.data_ptr(), target.numel(), target.element_size(), torch.get_num_threads()),
     ):
         raise CorruptData(f"huffman: {stream.numel()} bytes are not what {out.numel()} codes of {out.dtype} give")
@@ -68,28 +62,10 @@ def decode(stream: Tensor, out: Tensor, book: Tensor | None = None) -> None:
         out.copy_(target)
 
 
-def _place(data: Tensor | None) -> tuple[int, int]:
-    return (0, 0) if data is None else (data.data_ptr(), data.numel())
-
-
-def _cut(room: Tensor, written: int) -> Tensor:
-    """A copy of what was written, without torch's threads: in a forked child they would hang."""
-    return torch.from_numpy(room[: _checked(written)].numpy().copy())
-
-
 def _checked(written: int) -> int:
     if written < 0:
         raise MemoryError("huffman: no memory to count symbols in")
     return written
-
-
-def _is_aligned(x: Tensor) -> bool:
-    """Tensors over somebody's bytes need not lie at a multiple of their element's size; C++ wants them to."""
-    return x.data_ptr() % x.element_size() == 0
-
-
-def _aligned(codes: Tensor) -> Tensor:
-    return codes if _is_aligned(codes) else codes.clone()
 
 
 LIBRARY.impl("huffman_share", share, "CPU")

@@ -9,18 +9,11 @@ import torch
 from torch import Tensor
 
 from laconic.backends.native import core
+from laconic.backends.native.streams import aligned, cut, is_aligned, place
 from laconic.errors import CorruptData, SpecError
 from laconic.ops import LIBRARY
-from laconic.ops.rans import (
-    MOST_SHARED_BYTES,
-    NO_BOOK,
-    capacity,
-    check_batch,
-    check_book,
-    check_bytes,
-    check_codes,
-    check_pairs,
-)
+from laconic.ops.rans import MOST_SHARED_BYTES, NO_BOOK, check_pairs
+from laconic.ops.streams import capacity, check_batch, check_book, check_bytes, check_codes
 
 _core: Any = core()
 if _core is None:
@@ -29,10 +22,12 @@ if _core is None:
 
 def share(batch: Sequence[Tensor]) -> Tensor:
     itemsize = check_batch(batch)
-    sources = [_aligned(codes) for codes in batch]
+    sources = [aligned(codes) for codes in batch]
     book = torch.empty(MOST_SHARED_BYTES, dtype=torch.uint8)
-    written: int = _core.rans_share(_places(sources), itemsize, book.data_ptr(), torch.get_num_threads())
-    return _cut(book, _checked(written))
+    written: int = _core.rans_share(
+        [place(codes) for codes in sources], itemsize, book.data_ptr(), torch.get_num_threads()
+    )
+    return cut(book, _checked(written))
 
 
 def encode(codes: Tensor, out: Tensor, book: Tensor | None = None) -> Tensor:
@@ -45,14 +40,14 @@ def encode(codes: Tensor, out: Tensor, book: Tensor | None = None) -> Tensor:
 
 def encode_new(codes: Tensor, book: Tensor | None = None) -> Tensor:
     room = codes.new_empty(capacity(codes), dtype=torch.uint8)
-    return _cut(room, int(encode(codes, room, book)))
+    return cut(room, int(encode(codes, room, book)))
 
 
 def encode_many(batch: Sequence[Tensor], book: Tensor | None = None) -> tuple[Tensor, Tensor]:
     itemsize = check_batch(batch)
     room = torch.empty(sum(map(capacity, batch)), dtype=torch.uint8)
     lengths = torch.empty(len(batch), dtype=torch.int64)
-    return _cut(room, _write(batch, itemsize, room, lengths, book)), lengths
+    return cut(room, _write(batch, itemsize, room, lengths, book)), lengths
 
 
 def decode(stream: Tensor, out: Tensor, book: Tensor | None = None) -> None:
@@ -67,9 +62,16 @@ def decode_many(streams: Sequence[Tensor], outs: Sequence[Tensor], book: Tensor 
 
 def _write(batch: Sequence[Tensor], itemsize: int, room: Tensor, lengths: Tensor, book: Tensor | None) -> int:
     check_book(book)
-    sources = [_aligned(codes) for codes in batch]
+    sources = [aligned(codes) for codes in batch]
     written: int = _core.rans_encode(
-        *(_places(sources), itemsize, room.data_ptr(), lengths.data_ptr(), *_place(book), torch.get_num_threads())
+        *(
+            [place(codes) for codes in sources],
+            itemsize,
+            room.data_ptr(),
+            lengths.data_ptr(),
+            *place(book),
+            torch.get_num_threads(),
+        )
     )
     if written == -2:
         raise SpecError(NO_BOOK)
@@ -78,9 +80,9 @@ def _write(batch: Sequence[Tensor], itemsize: int, room: Tensor, lengths: Tensor
 
 def _read(streams: Sequence[Tensor], outs: Sequence[Tensor], itemsize: int, book: Tensor | None) -> None:
     check_book(book)
-    targets = [out if _is_aligned(out) else torch.empty_like(out) for out in outs]
-    places = [(*_place(stream), out.data_ptr(), out.numel()) for stream, out in zip(streams, targets, strict=True)]
-    if not _core.rans_decode(places, itemsize, *_place(book), torch.get_num_threads()):
+    targets = [out if is_aligned(out) else torch.empty_like(out) for out in outs]
+    places = [(*place(stream), out.data_ptr(), out.numel()) for stream, out in zip(streams, targets, strict=True)]
+    if not _core.rans_decode(places, itemsize, *place(book), torch.get_num_threads()):
         what = f"{streams[0].numel()} bytes are" if len(outs) == 1 else f"one of {len(outs)} streams is"
         raise CorruptData(f"rans: {what} not what {outs[0].numel()} codes of {outs[0].dtype} give")
     for out, target in zip(outs, targets, strict=True):
@@ -88,32 +90,10 @@ def _read(streams: Sequence[Tensor], outs: Sequence[Tensor], itemsize: int, book
             out.copy_(target)
 
 
-def _place(data: Tensor | None) -> tuple[int, int]:
-    return (0, 0) if data is None else (data.data_ptr(), data.numel())
-
-
-def _places(batch: Sequence[Tensor]) -> list[tuple[int, int]]:
-    return [(codes.data_ptr(), codes.numel()) for codes in batch]
-
-
-def _cut(room: Tensor, written: int) -> Tensor:
-    """A copy of what was written, without torch's threads: in a forked child they would hang."""
-    return torch.from_numpy(room[:written].numpy().copy())
-
-
 def _checked(written: int) -> int:
     if written < 0:
         raise MemoryError("rans: no memory to encode with")
     return written
-
-
-def _is_aligned(x: Tensor) -> bool:
-    """Tensors over somebody's bytes need not lie at a multiple of their element's size; C++ wants them to."""
-    return x.data_ptr() % x.element_size() == 0
-
-
-def _aligned(codes: Tensor) -> Tensor:
-    return codes if _is_aligned(codes) else codes.clone()
 
 
 LIBRARY.impl("rans_share", share, "CPU")

@@ -11,9 +11,9 @@ from torch import Tensor
 
 from laconic.backends.native import core
 from laconic.ops import LIBRARY
-from laconic.ops.huffman import check_bytes
 from laconic.ops.repeats import check_rows, lying
 from laconic.ops.rows import check_batch, check_given, check_room, kept_rows, no_index
+from laconic.ops.streams import check_bytes
 
 _core: Any = core()
 if _core is None:

@@ -13,8 +13,8 @@ from torch import Tensor
 from laconic.backends.native import core
 from laconic.errors import CorruptData
 from laconic.ops import LIBRARY
-from laconic.ops.huffman import check_bytes, check_codes
 from laconic.ops.repeats import check_rows
+from laconic.ops.streams import check_bytes, check_codes
 from laconic.ops.vlz import capacity
 
 _core: Any = core()
