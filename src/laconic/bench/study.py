@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from laconic.bench.machine import Machine
 from laconic.bench.measure import Contender, Race, Timing
@@ -15,6 +16,8 @@ from laconic.files import file_errors, replacing
 
 KIND = "laconic bench blocks"
 VERSION = 1
+
+S = TypeVar("S")
 
 
 @dataclass(frozen=True)
@@ -93,8 +96,31 @@ class Verdict:
         return self.measured >= mark if self.at_least else self.measured <= mark
 
 
+class Saved(ABC):
+    """A measurement that goes to a file."""
+
+    @abstractmethod
+    def to_json(self) -> dict[str, Any]:
+        """What the file holds."""
+
+    def save(self, path: Path) -> None:
+        with replacing(path) as temporary:
+            temporary.write_text(json.dumps(self.to_json(), indent=1, allow_nan=False) + "\n")
+
+
+def read(path: Path, command: str, parse: Callable[[Any], S]) -> S:
+    """What `parse` makes of a saved file; CorruptData if it is not what this command of `laconic bench` writes."""
+    with file_errors(path, "read"):
+        content = path.read_bytes()
+    try:
+        return parse(json.loads(content))
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        reason = f"it has no {error}" if isinstance(error, KeyError) else error
+        raise CorruptData(f"'{path}' is not what 'laconic bench {command} --out' writes: {reason}") from error
+
+
 @dataclass(frozen=True)
-class Study:
+class Study(Saved):
     """A whole measurement."""
 
     command: str
@@ -111,20 +137,10 @@ class Study:
         verdicts = [asdict(v) | {"met": v.met, "aim_met": v.aim_met} for v in self.verdicts]
         return {"kind": KIND, "version": VERSION} | asdict(self) | {"verdicts": verdicts}
 
-    def save(self, path: Path) -> None:
-        with replacing(path) as temporary:
-            temporary.write_text(json.dumps(self.to_json(), indent=1, allow_nan=False) + "\n")
-
 
 def load(path: Path) -> Study:
     """Reads what `Study.save` wrote; CorruptData if it is anything else."""
-    with file_errors(path, "read"):
-        content = path.read_bytes()
-    try:
-        return _parse(json.loads(content))
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        reason = f"it has no {error}" if isinstance(error, KeyError) else error
-        raise CorruptData(f"'{path}' is not what 'laconic bench blocks --out' writes: {reason}") from error
+    return read(path, "blocks", _parse)
 
 
 def _parse(value: Any) -> Study:

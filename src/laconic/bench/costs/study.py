@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any
 
 from laconic.bench.machine import Machine
-from laconic.bench.study import Verdict
-from laconic.files import replacing
+from laconic.bench.study import Saved, Verdict
 
 KIND = "laconic bench auto"
 VERSION = 1
@@ -58,7 +55,7 @@ class Row:
 
 
 @dataclass(frozen=True)
-class AutoStudy:
+class AutoStudy(Saved):
     """A whole measurement."""
 
     command: str
@@ -76,10 +73,6 @@ class AutoStudy:
         verdicts = [asdict(v) | {"met": v.met} for v in self.verdicts]
         rows = [asdict(row) | {"model_off": row.model_off, "behind_best": row.behind_best} for row in self.rows]
         return {"kind": KIND, "version": VERSION} | asdict(self) | {"verdicts": verdicts, "rows": rows}
-
-    def save(self, path: Path) -> None:
-        with replacing(path) as temporary:
-            temporary.write_text(json.dumps(self.to_json(), indent=1, allow_nan=False) + "\n")
 
 
 def _verdicts(rows: Sequence[Row]) -> Iterator[Verdict]:

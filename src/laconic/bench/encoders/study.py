@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from laconic.bench.machine import Machine
-from laconic.bench.study import Verdict, only
-from laconic.errors import CorruptData
-from laconic.files import file_errors, replacing
+from laconic.bench.study import Saved, Verdict, only, read
 
 KIND = "laconic bench encoders"
 VERSION = 1
@@ -116,7 +113,7 @@ class Refusal:
 
 
 @dataclass(frozen=True)
-class EncodersStudy:
+class EncodersStudy(Saved):
     """A whole measurement. `links` are the bandwidths in GB/s for which speed-ups are modelled."""
 
     command: str
@@ -146,10 +143,6 @@ class EncodersStudy:
         rows = [asdict(row) | _derived(row) for row in self.rows]
         return {"kind": KIND, "version": VERSION} | asdict(self) | {"verdicts": verdicts, "rows": rows} | summary(self)
 
-    def save(self, path: Path) -> None:
-        with replacing(path) as temporary:
-            temporary.write_text(json.dumps(self.to_json(), indent=1, allow_nan=False) + "\n")
-
 
 def _derived(row: Row) -> dict[str, float]:
     speeds = {"encode_gb_per_s": row.encode_gb_per_s, "decode_gb_per_s": row.decode_gb_per_s}
@@ -158,13 +151,7 @@ def _derived(row: Row) -> dict[str, float]:
 
 def load(path: Path) -> EncodersStudy:
     """Reads what `EncodersStudy.save` wrote; CorruptData if it is anything else."""
-    with file_errors(path, "read"):
-        content = path.read_bytes()
-    try:
-        return _parsed(json.loads(content))
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        reason = f"it has no {error}" if isinstance(error, KeyError) else error
-        raise CorruptData(f"'{path}' is not what 'laconic bench encoders --out' writes: {reason}") from error
+    return read(path, "encoders", _parsed)
 
 
 def _parsed(value: Any) -> EncodersStudy:

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from laconic.bench.loader.plan import Setting
 from laconic.bench.machine import Machine
-from laconic.bench.study import Verdict, only
-from laconic.errors import CorruptData
-from laconic.files import file_errors, replacing
+from laconic.bench.study import Saved, Verdict, only, read
 
 KIND = "laconic bench loader"
 VERSION = 1
@@ -66,7 +63,7 @@ class Row:
 
 
 @dataclass(frozen=True)
-class LoaderStudy:
+class LoaderStudy(Saved):
     """A whole measurement."""
 
     command: str
@@ -92,20 +89,10 @@ class LoaderStudy:
         rows = [asdict(row) | {"samples_per_s": row.samples_per_s, "ratio": row.ratio} for row in self.rows]
         return {"kind": KIND, "version": VERSION} | asdict(self) | {"verdicts": verdicts, "rows": rows}
 
-    def save(self, path: Path) -> None:
-        with replacing(path) as temporary:
-            temporary.write_text(json.dumps(self.to_json(), indent=1, allow_nan=False) + "\n")
-
 
 def load(path: Path) -> LoaderStudy:
     """Reads what `LoaderStudy.save` wrote; CorruptData if it is anything else."""
-    with file_errors(path, "read"):
-        content = path.read_bytes()
-    try:
-        return _parse(json.loads(content))
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        reason = f"it has no {error}" if isinstance(error, KeyError) else error
-        raise CorruptData(f"'{path}' is not what 'laconic bench loader --out' writes: {reason}") from error
+    return read(path, "loader", _parse)
 
 
 def _parse(value: Any) -> LoaderStudy:

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from laconic.bench.machine import Machine
-from laconic.bench.study import Verdict, only
-from laconic.errors import CorruptData
-from laconic.files import file_errors, replacing
+from laconic.bench.study import Saved, Verdict, only, read
 
 KIND = "laconic bench rate"
 VERSION = 1
@@ -78,7 +75,7 @@ class Refusal:
 
 
 @dataclass(frozen=True)
-class RateStudy:
+class RateStudy(Saved):
     """A whole measurement."""
 
     command: str
@@ -112,10 +109,6 @@ class RateStudy:
         rows = [asdict(row) | _derived(row) for row in self.rows]
         return {"kind": KIND, "version": VERSION} | asdict(self) | {"verdicts": verdicts, "rows": rows}
 
-    def save(self, path: Path) -> None:
-        with replacing(path) as temporary:
-            temporary.write_text(json.dumps(self.to_json(), indent=1, allow_nan=False) + "\n")
-
 
 def _derived(row: Row) -> dict[str, float]:
     speeds = {"encode_gb_per_s": row.encode_gb_per_s, "decode_gb_per_s": row.decode_gb_per_s}
@@ -124,13 +117,7 @@ def _derived(row: Row) -> dict[str, float]:
 
 def load(path: Path) -> RateStudy:
     """Reads what `RateStudy.save` wrote; CorruptData if it is anything else."""
-    with file_errors(path, "read"):
-        content = path.read_bytes()
-    try:
-        return parse(json.loads(content))
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        reason = f"it has no {error}" if isinstance(error, KeyError) else error
-        raise CorruptData(f"'{path}' is not what 'laconic bench rate --out' writes: {reason}") from error
+    return read(path, "rate", parse)
 
 
 def parse(value: Any) -> RateStudy:
