@@ -1,4 +1,4 @@
-"""CRC-32, as zlib has it: the checksum of the wire."""
+"""CRC-32, as zlib has it: the checksum of the wire and of files."""
 
 from __future__ import annotations
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 import tempfile
-import zlib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,6 +20,7 @@ from safetensors import SafetensorError
 from torch import Tensor
 
 from laconic import chain, description, tensor_file
+from laconic.checksum import crc32
 from laconic.encoded import Encoded, promised_parts
 from laconic.errors import CorruptData, SpecError
 from laconic.files import file_errors, replacing
@@ -186,8 +186,8 @@ def _digits_at(path: Path, header: bytes) -> int:
 
 def _file_crc(file: Any, header: bytes, digits_at: int) -> int:
     blanked = header[:digits_at] + _DIGITS.encode() + header[digits_at + len(_DIGITS) :]
-    crc = zlib.crc32(blanked)
+    crc = crc32(blanked)
     file.seek(len(header))
     while block := file.read(1 << 20):
-        crc = zlib.crc32(block, crc)
+        crc = crc32(block, crc)
     return crc

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import warnings
+from abc import abstractmethod
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -26,9 +27,9 @@ class _LibrarySource(Source):
                 self._open = self._opened()
             return {name: np.asarray(self._open[name][start:stop]) for name in names}
 
+    @abstractmethod
     def _opened(self) -> Any:
         """A mapping from names to arrays."""
-        raise NotImplementedError
 
 
 class Hdf5Source(_LibrarySource):
